@@ -1,0 +1,44 @@
+"""A decoder: reads a memory, and writes a sequence token by token."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from xattend.types import Memory, Padded, State, Step
+
+
+class Decoder(nn.Module):
+    """Contract: `forward` equals repeated `step` to 1e-5. Search uses `start` and `step` alone.
+
+    `hidden` and `output` are `forward` in two halves, so that an objective can score a few words instead of all.
+    """
+
+    output: nn.Linear
+
+    def start(self, memory: Memory) -> State:
+        """The state before the first token."""
+        raise NotImplementedError
+
+    def step(self, token_B: Tensor, state: State) -> Step:
+        """Reads one token a row (BOS first) and scores the next."""
+        raise NotImplementedError
+
+    def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
+        """Last layer before the vocabulary, for all steps at once: hidden_BTD."""
+        raise NotImplementedError
+
+    def forward(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
+        """Teacher forcing: logits_BTV of what follows each of the given tokens (BOS first)."""
+        logits_BTV: Tensor = self.output(self.hidden(memory, tokens_BT))
+        return logits_BTV
+
+    @torch.no_grad()
+    def weights(self, memory: Memory, target: Padded) -> Tensor:
+        """Where each step of a given target looked: weights_BTHS. Row t belongs to the token that step t writes."""
+        state, seen = self.start(memory), []
+        for token_B in target.values[:, :-1].unbind(dim=1):
+            step = self.step(token_B, state)
+            state = step.state
+            seen.append(step.weights_BHS)
+        return torch.stack(seen, dim=1)

@@ -1,0 +1,28 @@
+"""A system: the only thing that training, evaluation, viewer, server and export know of a model."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import nn
+
+from xattend.search.base import Search
+from xattend.types import Batch, Loss, Prediction
+
+
+class System(nn.Module):
+    """What can be trained on batches and asked for predictions. See docs/architecture.md."""
+
+    uses: ClassVar[tuple[str, ...]] = ()  # the recipe sections, besides those of every system, that this one is made of
+
+    def loss(self, batch: Batch) -> Loss:
+        """What is minimised, as a sum over the batch."""
+        raise NotImplementedError
+
+    def predict(self, batch: Batch, search: Search, *, attention: bool = False) -> list[Prediction]:
+        """One prediction a row, in the order of the batch."""
+        raise NotImplementedError
+
+    def score(self, batch: Batch) -> list[list[float]]:
+        """Log-probability of each token of each given target, EOS included."""
+        raise NotImplementedError

@@ -1,0 +1,217 @@
+"""What crosses from one room to another, and nothing else.
+
+Shape suffixes: B batch, S source positions, T target steps, D width, H heads, V vocabulary, K beams, N = B x K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from xattend import tree
+from xattend.tree import Tree
+
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a field's values look like: symbols of a vocabulary, or vectors. Encoders and decoders are sized by it."""
+
+    vocabulary: int | None = None
+    features: tuple[int, ...] | None = None
+
+    def symbols(self) -> int:
+        """The vocabulary's size, for parts that need symbols."""
+        if self.vocabulary is None:
+            raise TypeError("this part reads symbols, and the field gives vectors")
+        return self.vocabulary
+
+
+class Padded(NamedTuple):
+    """One field of a batch: ids `values_BS` (or vectors `values_BSD`), and which positions are real."""
+
+    values: Tensor
+    mask_BS: Tensor
+
+    @property
+    def lengths_B(self) -> Tensor:
+        return self.mask_BS.sum(dim=1)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A few rows of data. `target` starts with BOS and ends with EOS; `rows` are the row numbers in their split."""
+
+    source: Padded | None
+    target: Padded | None
+    rows: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, keep: slice) -> Batch:
+        """Some of the rows, with padding that became useless cut off: one process's share, one micro-batch."""
+
+        def cut(padded: Padded | None) -> Padded | None:
+            if padded is None:
+                return None
+            mask_BS = padded.mask_BS[keep]
+            width = int(mask_BS.sum(dim=1).max()) if len(mask_BS) else 0
+            return Padded(padded.values[keep][:, :width], mask_BS[:, :width])
+
+        return Batch(cut(self.source), cut(self.target), self.rows[keep])
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an encoder wrote and an attention reads.
+
+    states_BSD   one vector a source position
+    mask_BS      True = real position
+    summary_BD   the fixed context: one vector a sequence
+    grid         how the S positions lie: (S,) text or sound, (h, w) picture, (t, h, w) video, (slots,) memory
+    carry        final states of a recurrent encoder's layers, for a decoder that starts from them (batch-first tree)
+    given_BTS    weights set from outside, for oracle attention
+    """
+
+    states_BSD: Tensor
+    mask_BS: Tensor
+    summary_BD: Tensor
+    grid: tuple[int, ...] = ()
+    carry: Tree = None
+    given_BTS: Tensor | None = None
+
+    @staticmethod
+    def empty(batch: int, like: Tensor) -> Memory:
+        """Nothing to look at: what a language model's decoder starts from."""
+        return Memory(
+            like.new_zeros(batch, 0, 0), torch.zeros(batch, 0, dtype=torch.bool, device=like.device),
+            like.new_zeros(batch, 0), (0,),
+        )  # fmt: skip
+
+    @staticmethod
+    def join(memories: list[Memory]) -> Memory:
+        """Several encoders' memories side by side: one attention over all positions, summaries concatenated."""
+        return Memory(
+            torch.cat([m.states_BSD for m in memories], dim=1), torch.cat([m.mask_BS for m in memories], dim=1),
+            torch.cat([m.summary_BD for m in memories], dim=1), (sum(m.states_BSD.shape[1] for m in memories),),
+        )  # fmt: skip
+
+    def take(self, rows_N: Tensor) -> Memory:
+        """Some of the sequences, in the order given."""
+        return replace(
+            self, states_BSD=self.states_BSD[rows_N], mask_BS=self.mask_BS[rows_N], summary_BD=self.summary_BD[rows_N],
+            carry=tree.take(self.carry, rows_N), given_BTS=None if self.given_BTS is None else self.given_BTS[rows_N],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class State:
+    """A decoder's state between two steps, in two halves so that a beam moves only what a step changes.
+
+    source   the same for every hypothesis of one sentence: projected keys, values, mask
+    moving   what a step changes: recurrent states, key/value cache, coverage
+    """
+
+    source: Tree
+    moving: Tree
+
+    def beams(self, times: int) -> State:
+        """One row a sentence becomes `times` rows a sentence."""
+        return State(tree.repeat(self.source, times), tree.repeat(self.moving, times))
+
+    def reorder(self, rows_N: Tensor) -> State:
+        """Hypotheses change places within their own sentence, so only the moving half is copied."""
+        return State(self.source, tree.take(self.moving, rows_N))
+
+    def take(self, rows_N: Tensor) -> State:
+        """Rows leave or change sentence: both halves are copied."""
+        return State(tree.take(self.source, rows_N), tree.take(self.moving, rows_N))
+
+
+class Step(NamedTuple):
+    """One decoder step: scores of the next token, the state after it, and where it looked."""
+
+    logits_BV: Tensor
+    state: State
+    weights_BHS: Tensor
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A sum, not a mean: the training loop divides by the whole batch's count, over micro-batches and processes.
+
+    total      what is minimised, summed over the batch
+    tokens     target tokens in it
+    sentences  sequences in it
+    parts      named sums for the log; `nll` is the unsmoothed negative log-likelihood, from which perplexity comes
+    """
+
+    total: Tensor
+    tokens: int
+    sentences: int
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One output of search.
+
+    tokens           without BOS and EOS
+    score            what search ranked by (log-probability after length and coverage penalties)
+    logprob          plain log-probability, EOS included if finished
+    token_logprobs   one a token, and one for EOS if finished
+    weights_THS      where each step looked, the EOS step included if finished; None unless asked for
+    finished         False if the length limit cut it
+    """
+
+    tokens: list[int]
+    score: float
+    logprob: float
+    token_logprobs: list[float]
+    finished: bool
+    weights_THS: np.ndarray[Any, np.dtype[np.float32]] | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was attended to, in one format for every modality; `version` goes up when a field changes its meaning.
+
+    source_tokens, target_tokens   what the axes of the weights are
+    weights_THS                    target step x head x source position
+    grid                           how the source positions lie (see Memory)
+    """
+
+    source_tokens: list[str]
+    target_tokens: list[str]
+    weights_THS: np.ndarray[Any, np.dtype[np.float32]]
+    grid: tuple[int, ...]
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a system answers for one row: the text, its best hypothesis, the n-best, and on request the trace."""
+
+    text: str
+    tokens: list[str]
+    score: float
+    logprob: float
+    nbest: list[tuple[str, float]]
+    trace: Trace | None = None
+    hypothesis: Hypothesis | None = None
+    finished: bool = True
+
+    @property
+    def attention(self) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Weights, target x source, the mean over heads."""
+        if self.trace is None:
+            raise ValueError("ask for it: predict(..., attention=True)")
+        weights: np.ndarray[Any, np.dtype[np.float32]] = self.trace.weights_THS.mean(axis=1)
+        return weights
