@@ -74,7 +74,7 @@ class Memory:
 
     states_BSD   one vector a source position
     mask_BS      True = real position
-    summary_BD   the fixed context: one vector a sequence
+    summary_BD   the fixed context: one vector a sequence, as wide as a state
     grid         how the S positions lie: (S,) text or sound, (h, w) picture, (t, h, w) video, (slots,) memory
     carry        final states of a recurrent encoder's layers, for a decoder that starts from them (batch-first tree)
     given_BTS    weights set from outside, for oracle attention
@@ -97,10 +97,10 @@ class Memory:
 
     @staticmethod
     def join(memories: list[Memory]) -> Memory:
-        """Several encoders' memories side by side: one attention over all positions, summaries concatenated."""
+        """Several encoders' memories side by side: one attention over all positions, the mean of the summaries."""
         return Memory(
             torch.cat([m.states_BSD for m in memories], dim=1), torch.cat([m.mask_BS for m in memories], dim=1),
-            torch.cat([m.summary_BD for m in memories], dim=1), (sum(m.states_BSD.shape[1] for m in memories),),
+            torch.stack([m.summary_BD for m in memories]).mean(dim=0), (sum(m.states_BSD.shape[1] for m in memories),),
         )  # fmt: skip
 
     def take(self, rows_N: Tensor) -> Memory:

@@ -1,0 +1,17 @@
+"""Attention mechanisms: one file a mechanism, the base class masks and normalises."""
+
+from xattend.attention.additive import Additive
+from xattend.attention.base import Attention, Bound
+from xattend.attention.concat import Concat
+from xattend.attention.coverage import AlignmentRNN, Coverage
+from xattend.attention.dot import Bilinear, Dot, ScaledDot
+from xattend.attention.local import LocalM, LocalP
+from xattend.attention.location import Location
+from xattend.attention.multi_head import MultiHead
+from xattend.attention.none import EveryStep, NoAttention
+from xattend.attention.oracle import Oracle
+
+__all__ = [
+    "Additive", "AlignmentRNN", "Attention", "Bilinear", "Bound", "Concat", "Coverage", "Dot", "EveryStep", "LocalM",
+    "LocalP", "Location", "MultiHead", "NoAttention", "Oracle", "ScaledDot",
+]  # fmt: skip

@@ -1,0 +1,105 @@
+"""Multi-head attention (Vaswani et al. 2017), over any score.
+
+    head_h  = attention_h(W_q query, W_k states, W_v states)        each head in its own subspace
+    context = W_o [head_1 ; ... ; head_H]
+
+Heads are folded into the batch, so that any mechanism which reads a query can be the score of the heads.
+
+>>> import torch
+>>> attention = MultiHead(query_size=8, memory_size=6, heads=2)
+>>> memory = Memory(torch.randn(3, 4, 6), torch.ones(3, 4, dtype=torch.bool), torch.zeros(3, 6))
+>>> attention.attend(torch.randn(3, 8), attention.bind(memory), attention.start(attention.bind(memory)))[1].shape
+torch.Size([3, 2, 4])
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from xattend import registry, tree
+from xattend.attention.base import Attention, Bound
+from xattend.attention.dot import ScaledDot
+from xattend.errors import UserError
+from xattend.registry import Named, register
+from xattend.tree import Tree
+from xattend.types import Memory
+
+
+@register("attention", "multi-head")
+class MultiHead(Attention):
+    """Several small attentions side by side."""
+
+    def __init__(
+        self, query_size: int, memory_size: int, *,
+        heads: Annotated[int, "how many"] = 4,
+        score: Annotated[str, Named("attention"), "the mechanism inside each head"] = "scaled-dot",
+        size: Annotated[int | None, "width of all heads together; by default the query's"] = None,
+        dropout: Annotated[float, "on the weights"] = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(query_size, memory_size)
+        width = size or query_size
+        if width % heads:
+            raise UserError(f"attention.heads = {heads} does not divide the width {width}")
+        self.heads = heads
+        self.context_size = query_size
+        self.query = nn.Linear(query_size, width)
+        self.key = nn.Linear(memory_size, width)
+        self.value = nn.Linear(memory_size, width)
+        self.out = nn.Linear(width, query_size)
+        self.head: Attention = registry.build("attention", score, width // heads, width // heads)
+        if not self.head.reads_query or self.head.heads != 1:
+            raise UserError(f"attention.score = '{score}' cannot be the score of a head: it does not compare a query")
+        self.dropout = dropout
+
+    def _fold(self, tree_BH: Tree) -> Tree:
+        """[B, H, ...] -> [B x H, ...] in every tensor."""
+        return tree.map_tree(lambda tensor: tensor.flatten(0, 1), tree_BH)
+
+    def _unfold(self, tree_N: Tree) -> Tree:
+        return tree.map_tree(lambda tensor: torch.unflatten(tensor, 0, (-1, self.heads)), tree_N)
+
+    def _split(self, vectors_BSD: Tensor) -> Tensor:
+        """[B, S, H x d] -> [B x H, S, d]."""
+        return torch.unflatten(vectors_BSD, -1, (self.heads, -1)).transpose(1, 2).flatten(0, 1)
+
+    def bind(self, memory: Memory) -> Bound:
+        keys_NSd, values_NSd = self._split(self.key(memory.states_BSD)), self._split(self.value(memory.states_BSD))
+        mask_NS = memory.mask_BS.repeat_interleave(self.heads, dim=0)
+        inner = self.head.bind(Memory(keys_NSd, mask_NS, keys_NSd.mean(dim=1)))._replace(values_BSD=values_NSd)
+        return Bound(memory.states_BSD[:, :0], memory.states_BSD[:, :0], memory.mask_BS, self._unfold(inner))
+
+    def start(self, bound: Bound) -> Tree:
+        return self._unfold(self.head.start(self._fold(bound.extra)))
+
+    @property
+    def _by_fused_kernel(self) -> bool:
+        return type(self.head) is ScaledDot
+
+    def attend_all(
+        self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True
+    ) -> tuple[Tensor, Tensor | None, Tree]:
+        query_NTd = self._split(self.query(query_BTQ))
+        if self._by_fused_kernel and not weights:
+            query_BHTd = torch.unflatten(query_NTd, 0, (-1, self.heads))
+            inner = bound.extra
+            # a row with nothing to look at must give zeros; the kernel would give NaN
+            alive_B111 = bound.mask_BS.any(dim=1)[:, None, None, None]
+            mask_B11S = bound.mask_BS[:, None, None] | ~alive_B111
+            heads_BHTd = F.scaled_dot_product_attention(
+                query_BHTd, inner.keys_BSA, inner.values_BSD, attn_mask=mask_B11S,
+                dropout_p=self.dropout if self.training else 0.0,
+            )  # fmt: skip
+            heads_BHTd = heads_BHTd.masked_fill(~alive_B111, 0.0)
+            return self.out(heads_BHTd.transpose(1, 2).flatten(2)), None, state
+        inner = self._fold(bound.extra)
+        heads_NTd, weights_NTHS, inner_state = self.head.attend_all(query_NTd, inner, self._fold(state))
+        assert weights_NTHS is not None
+        if self.dropout and self.training:
+            heads_NTd = F.dropout(weights_NTHS[:, :, 0], self.dropout) @ inner.values_BSD
+        heads_BTD = torch.unflatten(heads_NTd, 0, (-1, self.heads)).transpose(1, 2).flatten(2)
+        weights_BTHS = torch.unflatten(weights_NTHS[:, :, 0], 0, (-1, self.heads)).transpose(1, 2)
+        return self.out(heads_BTD), weights_BTHS, self._unfold(inner_state)

@@ -1,0 +1,148 @@
+"""The Transformer's decoder (Vaswani et al. 2017): masked self-attention, attention to the source, feed-forward.
+
+The attention to the source is whatever mechanism the recipe names; multi-head over scaled-dot is the paper's. Step by
+step, keys and values of earlier positions come from a cache. A mechanism without a context (none: option 1) gives
+the decoder the source's summary at its first position, as an RNN gets it in its initial state.
+
+Shapes: B batch, T target steps, D width, S source positions, H heads (of all layers, one after the other), V vocabulary.
+
+>>> from xattend.attention import MultiHead
+>>> decoder = Transformer(Space(vocabulary=10), 8, lambda size: MultiHead(size, 8), size=8, layers=1, heads=2, inner=16)
+>>> memory = Memory(torch.randn(2, 3, 8), torch.ones(2, 3, dtype=torch.bool), torch.zeros(2, 8))
+>>> decoder(memory, torch.full((2, 5), 2)).shape
+torch.Size([2, 5, 10])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import torch
+from torch import Tensor, nn
+
+from xattend.attention.base import Attention, Bound
+from xattend.decoders.base import Decoder
+from xattend.encoders.base import symbol_embedding
+from xattend.layers.positions import Positions
+from xattend.layers.transformer import Cache, FeedForward, Residual, SelfAttention
+from xattend.registry import register
+from xattend.tree import Tree
+from xattend.types import Memory, Space, State, Step
+
+
+class _Layer(nn.Module):
+    def __init__(
+        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, pre_norm: bool
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.mix: nn.Module | None = None
+        if attention.context_size:  # multi-head attention has its own last layer, and gives the right width
+            fits = attention.context_size == width
+            self.mix = nn.Identity() if fits else nn.Linear(attention.context_size, width)
+        self.look, self.think = SelfAttention(width, heads, dropout), FeedForward(width, inner, dropout)
+        self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
+        self.around_source = Residual(width, dropout, pre_norm) if self.mix is not None else None
+
+    def forward(self, x_BTD: Tensor, bound: Bound) -> Tensor:
+        def read(query_BTD: Tensor) -> Tensor:
+            context_BTD, _, _ = self.attention.attend_all(query_BTD, bound, self.attention.start(bound), weights=False)
+            mixed_BTD: Tensor = self.mix(context_BTD)  # type: ignore[misc]
+            return mixed_BTD
+
+        x_BTD, _ = self.around_look(x_BTD, lambda x: self.look(x, None, causal=True))
+        if self.around_source is not None:
+            x_BTD, _ = self.around_source(x_BTD, read)
+        x_BTD, _ = self.around_think(x_BTD, self.think)
+        return x_BTD
+
+    def step(self, x_BD: Tensor, bound: Bound, cache: Cache, attended: Tree) -> tuple[Tensor, Tensor, Cache, Tree]:
+        def read(query_BD: Tensor) -> tuple[Tensor, tuple[Tensor, Tree]]:
+            context_BD, weights_BHS, state = self.attention.attend(query_BD, bound, attended)
+            return (context_BD if self.mix is None else self.mix(context_BD)), (weights_BHS, state)
+
+        x_BD, cache = self.around_look(x_BD, lambda x: self.look.step(x, cache))
+        if self.around_source is not None:
+            x_BD, (weights_BHS, attended) = self.around_source(x_BD, read)
+        else:
+            _, (weights_BHS, attended) = read(x_BD)
+        x_BD, _ = self.around_think(x_BD, self.think)
+        return x_BD, weights_BHS, cache, attended
+
+
+@register("decoder", "transformer")
+class Transformer(Decoder):
+    """Layers of masked self-attention and attention to the source."""
+
+    def __init__(
+        self, space: Space, memory_size: int, make_attention: Callable[[int], Attention], *,
+        size: Annotated[int, "width"] = 256,
+        layers: Annotated[int, "how many"] = 3,
+        heads: Annotated[int, "in each layer's self-attention; [attention] has its own"] = 4,
+        inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
+        dropout: Annotated[float, "on word vectors, weights and every sublayer"] = 0.1,
+        norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
+        positions: Annotated[Literal["sinusoidal", "learned", "none"], "how a token knows its place"] = "sinusoidal",
+        longest: Annotated[int, "positions of the learned table"] = 512,
+        tie: Annotated[Literal["none", "output", "all"], "share word vectors with the output layer, and with the encoder"] = "none",
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.size = size
+        self.embedding = symbol_embedding(space.symbols(), size)
+        self.positions = Positions(positions, size, longest)
+        self.dropout = nn.Dropout(dropout)
+        pre_norm = norm == "pre"
+        self.layers = nn.ModuleList(
+            [_Layer(make_attention(size), size, heads, inner, dropout, pre_norm) for _ in range(layers)]
+        )
+        self.last_norm = nn.LayerNorm(size) if pre_norm else nn.Identity()
+        self.output = nn.Linear(size, space.symbols())
+        if tie != "none":
+            self.output.weight = self.embedding.weight
+        looks = any(layer.mix is not None for layer in self._layers())
+        self.bridge = nn.Linear(memory_size, size) if memory_size and not looks else None
+
+    def _layers(self) -> list[_Layer]:
+        return [layer for layer in self.layers if isinstance(layer, _Layer)]
+
+    def _embed(self, tokens_BT: Tensor, start: int, first_BD: Tensor | None) -> Tensor:
+        x_BTD: Tensor = self.embedding(tokens_BT) * math.sqrt(self.size)
+        x_BTD = x_BTD + self.positions(start, start + tokens_BT.shape[1], x_BTD)
+        if first_BD is not None and start == 0:
+            x_BTD = torch.cat([x_BTD[:, :1] + first_BD[:, None], x_BTD[:, 1:]], dim=1)
+        dropped_BTD: Tensor = self.dropout(x_BTD)
+        return dropped_BTD
+
+    def start(self, memory: Memory) -> State:
+        bounds = tuple(layer.attention.bind(memory) for layer in self._layers())
+        first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)
+        nothing = memory.states_BSD.new_zeros(len(memory.mask_BS), 0, self.size)
+        return State(
+            {"bounds": bounds, "first": first_BD},
+            {
+                "caches": tuple((nothing, nothing) for _ in bounds),
+                "attention": tuple(layer.attention.start(bound) for layer, bound in zip(self._layers(), bounds, strict=True)),
+            },
+        )
+
+    def step(self, token_B: Tensor, state: State) -> Step:
+        caches, attention = state.moving["caches"], state.moving["attention"]
+        x_BD = self._embed(token_B[:, None], caches[0][0].shape[1], state.source["first"])[:, 0]
+        new_caches, new_attention, seen = [], [], []
+        for layer, bound, cache, attended in zip(self._layers(), state.source["bounds"], caches, attention, strict=True):
+            x_BD, weights_BHS, cache, attended = layer.step(x_BD, bound, cache, attended)
+            new_caches.append(cache)
+            new_attention.append(attended)
+            seen.append(weights_BHS)
+        moving = {"caches": tuple(new_caches), "attention": tuple(new_attention)}
+        return Step(self.output(self.last_norm(x_BD)), State(state.source, moving), torch.cat(seen, dim=1))
+
+    def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
+        first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)
+        x_BTD = self._embed(tokens_BT, 0, first_BD)
+        for layer in self._layers():
+            x_BTD = layer(x_BTD, layer.attention.bind(memory))
+        hidden_BTD: Tensor = self.last_norm(x_BTD)
+        return hidden_BTD

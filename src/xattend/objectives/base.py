@@ -1,0 +1,50 @@
+"""What is maximised. An objective turns a decoder, a memory and a target into a loss, summed over the batch.
+
+In evaluation (`.eval()`) every objective is the plain negative log-likelihood under teacher forcing, so that figures of
+models trained in different ways can be compared.
+
+Shapes: B batch, T target steps, N real target tokens of the batch, D width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from xattend.decoders.base import Decoder
+from xattend.types import Loss, Memory, Padded
+
+
+class Objective(nn.Module):
+    """Subclasses write `forward`."""
+
+    def forward(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
+        raise NotImplementedError
+
+
+def inputs_and_labels(target: Padded) -> tuple[Tensor, Tensor, Tensor]:
+    """What the decoder reads (BOS first), what it should write (EOS last), and which of that is real."""
+    return target.values[:, :-1], target.values[:, 1:], target.mask_BS[:, 1:]
+
+
+def as_loss(total: Tensor, nll: Tensor, target: Padded) -> Loss:
+    """The sums with their counts; EOS counts as a token, BOS does not."""
+    tokens = int(target.mask_BS[:, 1:].sum())
+    return Loss(total, tokens, len(target.values), {"nll": float(nll.detach())})
+
+
+def negative_log_likelihood(logits_NV: Tensor, labels_N: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    """(total, nll), both summed. With smoothing the target is 1 - s on the label and s spread over all V words evenly:
+
+    total = (1 - s) nll + s mean_v(-log p_v)
+
+    >>> import torch
+    >>> total, nll = negative_log_likelihood(torch.tensor([[0.0, 0.0]]), torch.tensor([1]), 0.1)
+    >>> round(float(total), 4), round(float(nll), 4)
+    (0.6931, 0.6931)
+    """
+    normaliser_N = logits_NV.logsumexp(dim=-1)
+    nll = (normaliser_N - logits_NV.gather(1, labels_N[:, None]).squeeze(1)).sum()
+    if smoothing == 0.0:
+        return nll, nll
+    spread = (normaliser_N - logits_NV.mean(dim=-1)).sum()
+    return (1 - smoothing) * nll + smoothing * spread, nll

@@ -1,0 +1,73 @@
+"""Small memories, sources and parts that every contract test uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from xattend import registry
+from xattend.attention import Attention
+from xattend.types import BOS, Memory, Padded
+
+QUERY, WIDTH, VOCABULARY = 8, 6, 11
+LENGTHS = (5, 3, 1, 5)  # ragged, with a sequence of one
+
+# what a part needs besides its defaults to be built alone; a new part needs nothing here
+ATTENTION_SETTINGS: dict[str, dict[str, Any]] = {"local-p": {"window": 2}, "local-m": {"window": 2}}
+ENCODER_SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"inner": 16, "heads": 2, "layers": 2}, "ladder": {"heads": 2}}
+DECODER_SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"inner": 16, "heads": 2, "layers": 2}}
+
+
+def mask(lengths: tuple[int, ...] = LENGTHS, width: int | None = None) -> Tensor:
+    return torch.arange(width or max(lengths)) < torch.tensor(lengths)[:, None]
+
+
+def memory(lengths: tuple[int, ...] = LENGTHS, size: int = WIDTH, dtype: torch.dtype = torch.float32) -> Memory:
+    batch, longest = len(lengths), max(lengths)
+    given = torch.rand(batch, 3, longest, dtype=dtype) + 0.1
+    return Memory(
+        torch.randn(batch, longest, size, dtype=dtype), mask(lengths), torch.randn(batch, size, dtype=dtype), (longest,),
+        given_BTS=given,
+    )  # fmt: skip
+
+
+def padded_further(old: Memory, extra: int) -> Memory:
+    """The same memory with rubbish in more padding."""
+    pad = (0, 0, 0, extra)
+    rubbish = nn.functional.pad(old.states_BSD, pad, value=7.5)
+    given = None if old.given_BTS is None else nn.functional.pad(old.given_BTS, (0, extra), value=3.0)
+    return Memory(
+        rubbish, nn.functional.pad(old.mask_BS, (0, extra)), old.summary_BD, (rubbish.shape[1],), old.carry, given
+    )
+
+
+def source(lengths: tuple[int, ...] = LENGTHS) -> Padded:
+    values = torch.randint(4, VOCABULARY, (len(lengths), max(lengths)))
+    return Padded(values * mask(lengths), mask(lengths))
+
+
+def target(steps: int = 4, batch: int = len(LENGTHS)) -> Tensor:
+    tokens = torch.randint(4, VOCABULARY, (batch, steps))
+    tokens[:, 0] = BOS
+    return tokens
+
+
+def attention(name: str, query: int = QUERY, width: int = WIDTH, **given: Any) -> Attention:
+    part = registry.build("attention", name, query, width, **{**ATTENTION_SETTINGS.get(name, {}), **given})
+    assert isinstance(part, Attention)
+    return randomised(part).eval()
+
+
+def randomised(part: Any) -> Any:
+    """Every weight random: no symmetry or zero of the initialisation hides a mistake."""
+    for weight in part.parameters():
+        nn.init.normal_(weight, std=0.5)
+    return part
+
+
+def scores() -> list[str]:
+    """Mechanisms that can be the score inside each head."""
+    names = registry.names("attention")
+    return [n for n in names if registry.find("attention", n).reads_query and n != "multi-head"]
