@@ -1,0 +1,1 @@
+"""Reports: traces and tables for the terminal, for figures and as data."""

@@ -1,0 +1,10 @@
+"""Search: from a decoder's distributions to outputs. Every search gives one sentence the same answer in any batch."""
+
+from xattend.search.base import Search, Steps
+from xattend.search.beam import Beam
+from xattend.search.ensemble import Ensemble
+from xattend.search.exact import Exact, ExactHypothesis
+from xattend.search.greedy import Greedy
+from xattend.search.sample import Sample
+
+__all__ = ["Beam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "Sample", "Search", "Steps"]

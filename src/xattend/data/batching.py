@@ -1,0 +1,141 @@
+"""Batches of rows of about the same length, within a budget of tokens, the same for the same seed and epoch.
+
+A batch costs its rows times its longest side. An epoch is shuffled, sorted by length within windows of many batches (so
+that little is padding), cut, and its batches are shuffled. A plan depends on seed and epoch alone, so a run that
+resumes at position p of epoch e goes on exactly where it stopped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from xattend.data.split import Split
+from xattend.types import Batch
+
+Rows = np.ndarray[Any, np.dtype[np.int32]]
+WINDOW = 128  # batches that are sorted together: less padding, against less mixing
+BLOCK = 1 << 16  # rows looked at in one go
+
+
+class Batches:
+    """The training order.
+
+    tokens     budget of a batch: its rows times its longest side
+    sentences  at most so many rows in a batch
+    oversized  rows longer than the budget; each makes a batch of its own
+    """
+
+    def __init__(self, split: Split, *, tokens: int, sentences: int | None = None, seed: int = 1) -> None:
+        self.split = split
+        self.tokens = tokens
+        self.sentences = sentences
+        self.seed = seed
+        self.oversized = 0
+        total = 0
+        for start in range(0, len(split), BLOCK):
+            longest = split.lengths[start : start + BLOCK].max(axis=1)
+            self.oversized += int((longest > tokens).sum())
+            total += int(longest.sum())
+        by_tokens = max(1, tokens * len(split) // max(1, total))
+        self.window = WINDOW * min(by_tokens, sentences or by_tokens)
+
+    def plan(self, epoch: int) -> list[Rows]:
+        """Row numbers of each batch of an epoch, in order. Every row is in exactly one batch."""
+        random = np.random.Generator(np.random.PCG64([self.seed, epoch]))
+        order = np.arange(len(self.split), dtype=np.int32)
+        random.shuffle(order)  # in place: four bytes a row is all an epoch costs
+        batches: list[Rows] = []
+        for start in range(0, len(order), self.window):
+            rows = order[start : start + self.window]
+            lengths = self.split.lengths[rows]
+            by_length = _by_length(lengths)
+            rows[:] = rows[by_length]
+            batches += _cut(rows, lengths.max(axis=1)[by_length], self.tokens, self.sentences)
+        turn = np.arange(len(batches))
+        random.shuffle(turn)
+        return [batches[number] for number in turn]
+
+
+def in_order(split: Split, tokens: int) -> list[Rows]:
+    """A plan for evaluation: the whole split by length, every row once."""
+    lengths = split.lengths[:]
+    by_length = _by_length(lengths)
+    return _cut(by_length.astype(np.int32), lengths.max(axis=1)[by_length], tokens, None)
+
+
+def _by_length(lengths_N2: Rows) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """By target, then by source: less padding than by the longest side. Equal rows keep their (random) order."""
+    return np.lexsort((lengths_N2[:, 0], lengths_N2[:, 1]))
+
+
+def _cut(rows: Rows, longest: Rows, tokens: int, sentences: int | None) -> list[Rows]:
+    """Rows in this order, cut wherever one more would break the budget."""
+    batches, start = [], 0
+    while start < len(rows):
+        most = max(1, tokens // max(1, int(longest[start])))  # no more fit, however short the others are
+        most = min(most, sentences or most, len(rows) - start)
+        cost = np.maximum.accumulate(longest[start : start + most]).astype(np.int64) * np.arange(1, most + 1)
+        size = max(1, int(np.searchsorted(cost, tokens, side="right")))
+        batches.append(rows[start : start + size])
+        start += size
+    return batches
+
+
+class _Planned(Dataset[Batch]):
+    """The batches of a plan, by position."""
+
+    def __init__(self, split: Split, plan: Sequence[Rows]) -> None:
+        self.split = split
+        self.plan = plan
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def __getitem__(self, position: int) -> Batch:
+        return self.split.batch(self.plan[position].tolist())
+
+
+def _as_is(batch: Any) -> Any:
+    return batch
+
+
+@contextmanager
+def _quiet_fork() -> Iterator[None]:
+    """`tokenizers` prints a warning in every process forked after it used threads, unless this is set. The workers
+    never use it: ids are on disk."""
+    name, unset = "TOKENIZERS_PARALLELISM", "TOKENIZERS_PARALLELISM" not in os.environ
+    if unset:
+        os.environ[name] = "false"
+    try:
+        yield
+    finally:
+        if unset:
+            del os.environ[name]
+
+
+def loader(split: Split, plan: Sequence[Rows], start: int = 0, workers: int = 0) -> Iterator[Batch]:
+    """The plan's batches from position `start`, made here or by worker processes: the same ones in the same order.
+
+    torch's global random state is left alone (resuming exactly depends on it), and the workers end with the iterator.
+    """
+    planned = _Planned(split, plan[start:])
+    if workers == 0:
+        for position in range(len(planned)):
+            yield planned[position]
+        return
+    private = torch.Generator()
+    private.manual_seed(0)
+    batches = DataLoader(planned, batch_size=None, collate_fn=_as_is, num_workers=workers, generator=private)
+    with _quiet_fork():
+        running = iter(batches)
+    try:
+        yield from running
+    finally:
+        del running  # its last reference: this stops the workers and waits for them

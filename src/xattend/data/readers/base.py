@@ -1,0 +1,165 @@
+"""A reader streams rows: a source side, a target side where there is one, and the place they came from.
+
+A reader yields pairs or BadRows; this base class checks every side, and stops at the first bad row or counts it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+from xattend import registry
+from xattend.data.readers.lines import LIMIT, BadRow, too_long
+from xattend.data.report import Report
+from xattend.errors import UserError, suggestion
+
+Place = str | dict[str, str]
+Columns = Mapping[str, int | str]
+Pair = tuple[str, str | None]
+REFUSED = {
+    ".csv": "save it tab-separated as .tsv",
+    ".json": "write one object a line, as .jsonl",
+    ".xlsx": "save it tab-separated as .tsv",
+    ".zip": "unpack it first",
+    ".tar": "unpack it first",
+    ".tgz": "unpack it first",
+    ".bz2": "unpack it first (only .gz is read packed)",
+    ".xz": "unpack it first (only .gz is read packed)",
+}
+
+
+class Row(NamedTuple):
+    """One row as read. `line` is the line of a text file, or the row of a table, from 1."""
+
+    source: str
+    target: str | None
+    file: str
+    line: int
+
+
+class Reader:
+    """Wired by `open_reader`: the files by side ('source' alone for one file with both sides), which columns hold the
+    sides, whether a target side must be there, whether bad rows are skipped, and the report they are counted in."""
+
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self, files: dict[str, Path], columns: Columns | None, needs_target: bool, skip_bad: bool, report: Report
+    ) -> None:
+        self.files = files
+        self.file = files["source"]
+        self.columns = columns
+        self.needs_target = needs_target
+        self.skip_bad = skip_bad
+        self.report = report
+
+    def pairs(self) -> Iterator[tuple[int, Pair | BadRow]]:
+        """Line number, and both sides or what is wrong with the row."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Row]:
+        seen = good = 0
+        for line, found in self.pairs():
+            seen += 1
+            bad = found if isinstance(found, BadRow) else self._wrong(found)
+            if bad is not None:
+                if not self.skip_bad:
+                    raise UserError(bad.message, file=bad.file or self.file, line=line)
+                self.report.skip(bad.reason, bad.file or str(self.file), line)
+            elif not isinstance(found, BadRow):
+                good += 1
+                yield Row(*found, str(self.file), line)
+        if seen == 0:
+            raise UserError("the file is empty: one row a line is expected", file=self.file)
+        if good == 0:
+            raise UserError(f"none of its {seen} rows can be used: {'; '.join(self.report.lines())}", file=self.file)
+
+    def _wrong(self, pair: Pair) -> BadRow | None:
+        for side, text in zip(("source", "target"), pair):
+            if text is None:
+                if self.needs_target:
+                    return BadRow("no target side", "the row has no target side")
+                continue
+            if not text.strip():
+                return BadRow("an empty side", f"the {side} side is empty")
+            if len(text) > LIMIT:
+                return too_long()
+            if "\0" in text:
+                return BadRow("a NUL byte", f"a NUL character in the {side} side: take it out")
+        return None
+
+    def column(self, side: str, names: list[str], line: int | None = None) -> str:
+        """The name of the column that holds a side, given by name or by number from 1."""
+        wanted = (self.columns or {}).get(side, side)
+        if isinstance(wanted, int):
+            if not 1 <= wanted <= len(names):
+                raise UserError(f"data.columns asks for column {wanted} of {len(names)}", file=self.file, line=line)
+            return names[wanted - 1]
+        if wanted not in names:
+            said = f"there is no column '{wanted}' for the {side} side: {suggestion(wanted, names)} (set data.columns)"
+            raise UserError(said, file=self.file, line=line)
+        return wanted
+
+
+def find_file(name: str, root: Path | None, data_dir: Path | None = None) -> Path:
+    """A file beside the recipe (`root`), else in the data folder (`data_dir`, else XATTEND_DATA)."""
+    given = Path(name).expanduser()
+    if data_dir is None and os.environ.get("XATTEND_DATA"):
+        data_dir = Path(os.environ["XATTEND_DATA"])
+    tried = [given] if given.is_absolute() else [(root or Path()) / given, *([data_dir / given] if data_dir else [])]
+    for path in tried:
+        if path.is_file():
+            return path
+    for path in tried:
+        if path.is_dir():
+            raise UserError("a directory, not a file of rows", file=path)
+    where = " and not ".join(str(path) for path in tried)
+    hint = "" if data_dir or given.is_absolute() else "; --data DIR or XATTEND_DATA says where data sets lie"
+    raise UserError(f"no such file: not {where}{hint}")
+
+
+def open_reader(
+    place: Place,
+    columns: Columns | None = None,
+    root: Path | None = None,
+    *,
+    data_dir: Path | None = None,
+    needs_target: bool = True,
+    bad_rows: Literal["stop", "skip"] = "stop",
+    report: Report | None = None,
+) -> Reader:
+    """The reader for one file, chosen by its suffix, or for parallel files `{"source": file, "target": file}`."""
+    if isinstance(place, dict):
+        for side in place:
+            if side not in ("source", "target"):
+                raise UserError(f"parallel files are given as 'source' and 'target', not '{side}'")
+        if "source" not in place:
+            raise UserError("parallel files need 'source'")
+        if columns is not None:
+            raise UserError("data.columns is for one file with both sides; parallel files have none")
+        kind = "parallel"
+        files = {side: find_file(name, root, data_dir) for side, name in place.items()}
+    else:
+        files = {"source": find_file(place, root, data_dir)}
+        kind = reader_for(files["source"])
+    found: Reader = registry.find("reader", kind)(
+        files, columns, needs_target, bad_rows == "skip", Report() if report is None else report
+    )
+    return found
+
+
+def reader_for(path: Path) -> str:
+    """The name of the reader for a file, by its suffix. A suffix nobody claims is read as tab-separated text.
+
+    >>> reader_for(Path("a.jsonl.gz")), reader_for(Path("names.de"))
+    ('jsonl', 'tsv')
+    """
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() in REFUSED:
+        raise UserError(f"{suffix} files are not read: {REFUSED[suffix.lower()]}", file=path)
+    for name in registry.names("reader"):
+        if suffix.lower() in registry.find("reader", name).suffixes:
+            return name
+    return "tsv"

@@ -1,0 +1,81 @@
+"""An ensemble: several decoders that write one output together. To search it is a decoder like any other.
+
+Their next-token distributions are averaged, as probabilities or as log-probabilities (then normalised anew). Each
+member reads its own memory; `pack` puts those side by side in one Memory, so that rows are chosen and ordered for all
+members alike:
+
+    ensemble = Ensemble([first, second])
+    Beam().search(ensemble, ensemble.pack([memory_of_first, memory_of_second]))
+
+Where it looked: the mean over heads and over those members whose source axis is as long as the first one's.
+
+Shape suffixes: B rows, V vocabulary, H heads, S source, G axes of the grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from xattend.errors import UserError
+from xattend.search.base import Steps
+from xattend.types import Memory, State, Step
+
+
+class Ensemble:
+    """Decoders with one target vocabulary."""
+
+    def __init__(
+        self, decoders: Sequence[Steps], *, combine: Literal["probabilities", "log-probabilities"] = "probabilities"
+    ) -> None:
+        if not decoders:
+            raise UserError("an ensemble needs at least one model")
+        self.decoders, self.combine = list(decoders), combine
+
+    def pack(self, memories: Sequence[Memory]) -> Memory:
+        """One memory that holds each member's. It looks like the first one, from which length limits come."""
+        if len(memories) != len(self.decoders):
+            raise UserError(f"{len(memories)} memories for an ensemble of {len(self.decoders)}")
+        if len({len(memory.mask_BS) for memory in memories}) != 1:
+            raise UserError("the memories of an ensemble have different numbers of rows")
+        members = tuple(
+            (m.states_BSD, m.mask_BS, m.summary_BD, _grid(m), m.carry, m.given_BTS)
+            for m in memories
+        )
+        return replace(memories[0], carry=members, given_BTS=None)
+
+    def start(self, memory: Memory) -> State:
+        states = []
+        for decoder, (states_BSD, mask_BS, summary_BD, grid_BG, carry, given_BTS) in zip(
+            self.decoders, memory.carry, strict=True
+        ):
+            grid = tuple(int(size) for size in grid_BG[0].tolist())
+            states.append(decoder.start(Memory(states_BSD, mask_BS, summary_BD, grid, carry, given_BTS)))
+        return State(tuple(state.source for state in states), tuple(state.moving for state in states))
+
+    def step(self, token_B: Tensor, state: State) -> Step:
+        steps = [
+            decoder.step(token_B, State(source, moving))
+            for decoder, source, moving in zip(self.decoders, state.source, state.moving, strict=True)
+        ]
+        sizes = sorted({step.logits_BV.shape[1] for step in steps})
+        if len(sizes) > 1:
+            raise UserError(f"the members of an ensemble must share a target vocabulary; theirs have {sizes} tokens")
+        logprobs_MBV = torch.stack([torch.log_softmax(step.logits_BV.float(), dim=-1) for step in steps])
+        if self.combine == "probabilities":
+            logits_BV = logprobs_MBV.double().exp().mean(dim=0).log().float()
+        else:
+            logits_BV = logprobs_MBV.mean(dim=0)
+        positions = steps[0].weights_BHS.shape[2]
+        looked = [s.weights_BHS.float().mean(dim=1, keepdim=True) for s in steps if s.weights_BHS.shape[2] == positions]
+        moved = State(tuple(step.state.source for step in steps), tuple(step.state.moving for step in steps))
+        return Step(logits_BV, moved, torch.stack(looked).mean(dim=0))
+
+
+def _grid(memory: Memory) -> Tensor:
+    """A grid is plain numbers, and only batch-first tensors travel in a memory's carry."""
+    return torch.tensor([memory.grid] * len(memory.mask_BS), device=memory.mask_BS.device)

@@ -1,0 +1,95 @@
+"""An ensemble is searched like one model: its chances are the members' means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.search.models import Attending, Named, sources
+from xattend import registry
+from xattend.errors import UserError
+from xattend.search import Beam, Ensemble, Greedy
+from xattend.types import EOS, Memory
+
+
+@pytest.mark.parametrize("kind", registry.names("search"))
+def test_an_ensemble_of_one_is_the_model(kind: str) -> None:
+    decoder, memory = Attending(12), sources([3, 5, 2])
+    ensemble, search = Ensemble([decoder]), registry.build("search", kind, max_length=6)
+    for (one, *_), (other, *_) in zip(
+        search.search(ensemble, ensemble.pack([memory]), attention=True), search.search(decoder, memory, attention=True)
+    ):
+        assert one.tokens == other.tokens
+        assert one.logprob == pytest.approx(other.logprob, abs=1e-4)
+        np.testing.assert_allclose(one.weights_THS, other.weights_THS.mean(axis=1, keepdims=True), atol=1e-5)
+
+
+def test_two_by_hand() -> None:
+    # means: after nothing 5 has (0.2 + 0.7) / 2 = 0.45, 4 has 0.4; in logs sqrt(.6 x .2) = .346 < sqrt(.2 x .7) = .374
+    first, second = Named({(): {4: 0.6, 5: 0.2}, (5,): {EOS: 0.8}}, 6), Named({(): {4: 0.2, 5: 0.7}, (5,): {EOS: 0.6}}, 6)
+    memory = sources([2])
+    both = Ensemble([first, second])
+    best = Greedy().search(both, both.pack([memory, memory]))[0][0]
+    assert best.tokens == [5]
+    assert np.exp(best.token_logprobs) == pytest.approx([0.45, 0.7], abs=1e-5)
+    logs = Ensemble([first, second], combine="log-probabilities")
+    step = logs.step(torch.tensor([2]), logs.start(logs.pack([memory, memory])))
+    chance = torch.softmax(step.logits_BV[0], dim=0)
+    geometric = np.sqrt([0.6 * 0.2, 0.2 * 0.7] + [0.05 * 0.025] * 4)
+    assert chance[4].item() == pytest.approx(geometric[0] / geometric.sum(), abs=1e-5)
+    assert chance[5].item() == pytest.approx(geometric[1] / geometric.sum(), abs=1e-5)
+
+
+def test_members_read_their_own_memories_in_any_batch() -> None:
+    one, two = Attending(12, seed=1), Attending(12, seed=2)
+    a, b = sources([3, 6, 2, 5]), sources([3, 6, 2, 5], seed=50)
+    ensemble = Ensemble([one, two])
+    together = Beam(nbest=3, max_length=8).search(ensemble, ensemble.pack([a, b]), attention=True)
+    for row in range(4):
+        pick = torch.tensor([row])
+        single = Beam(nbest=3, max_length=8).search(ensemble, ensemble.pack([a.take(pick), b.take(pick)]), attention=True)
+        assert [h.tokens for h in single[0]] == [h.tokens for h in together[row]]
+    swapped = Beam(nbest=3, max_length=8).search(ensemble, ensemble.pack([b, a]))
+    assert [g[0].tokens for g in swapped] != [g[0].tokens for g in together]
+
+
+def test_weights_of_members_with_another_source_axis_are_left_out() -> None:
+    one, two = Attending(12, seed=1), Attending(12, seed=2)
+    a, b = sources([4]), sources([7])
+    ensemble = Ensemble([one, two])
+    state = ensemble.start(ensemble.pack([a, b]))
+    weights = ensemble.step(torch.tensor([2]), state).weights_BHS
+    own = one.step(torch.tensor([2]), one.start(a)).weights_BHS
+    torch.testing.assert_close(weights, own.mean(dim=1, keepdim=True))
+    same = ensemble.step(torch.tensor([2]), ensemble.start(ensemble.pack([a, a]))).weights_BHS
+    other = two.step(torch.tensor([2]), two.start(a)).weights_BHS
+    torch.testing.assert_close(same, (own.mean(dim=1, keepdim=True) + other.mean(dim=1, keepdim=True)) / 2)
+
+
+def test_a_members_grid_reaches_it() -> None:
+    seen = []
+
+    class Looking(Attending):
+        def start(self, memory: Memory):  # type: ignore[no-untyped-def]
+            seen.append(memory.grid)
+            return super().start(memory)
+
+    a = sources([6, 6])
+    picture = Memory(a.states_BSD, a.mask_BS, a.summary_BD, (2, 3))
+    ensemble = Ensemble([Looking(12), Looking(12)])
+    Greedy(max_length=2).search(ensemble, ensemble.pack([a, picture]))
+    assert seen == [(6,), (2, 3)]
+
+
+def test_what_does_not_fit_is_said() -> None:
+    memory = sources([2])
+    with pytest.raises(UserError, match="at least one"):
+        Ensemble([])
+    pair = Ensemble([Attending(12), Attending(13)])
+    with pytest.raises(UserError, match="1 memories for an ensemble of 2"):
+        pair.pack([memory])
+    with pytest.raises(UserError, match=r"\[12, 13\]"):
+        Greedy().search(pair, pair.pack([memory, memory]))
+    with pytest.raises(UserError, match="numbers of rows"):
+        pair.pack([memory, sources([2, 2])])
