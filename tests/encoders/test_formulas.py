@@ -121,3 +121,15 @@ def test_rung_four_is_causal_multi_head_attention() -> None:
     parts = [torch.unflatten(y @ w.T, -1, (2, 4)).transpose(1, 2) for y, w in ((x, q), (values, k), (values, v))]
     expected = nn.functional.scaled_dot_product_attention(*parts, is_causal=True).transpose(1, 2).flatten(2)
     torch.testing.assert_close(encoder.read(x)[0], expected)
+
+
+@pytest.mark.parametrize("rung", [2, 3, 4])
+def test_rungs_without_recurrence_cannot_tell_the_order_of_the_past(rung: int) -> None:
+    """h_t does not change when x_1 ... x_{t-1} change places, until positions are added; the gated unit's does."""
+    one = Padded(torch.tensor([[4, 5, 6, 7]]), torch.ones(1, 4, dtype=torch.bool))
+    other = Padded(torch.tensor([[6, 4, 5, 7]]), one.mask_BS)
+    for positions, blind in (("none", True), ("sinusoidal", False)):
+        encoder = Ladder(WORDS, size=8, rung=rung, heads=2, positions=positions)  # type: ignore[arg-type]
+        assert torch.allclose(encoder(one).summary_BD, encoder(other).summary_BD, atol=1e-5) == blind
+    gated = Ladder(WORDS, size=8, rung=0)
+    assert not torch.allclose(gated(one).summary_BD, gated(other).summary_BD, atol=1e-5)

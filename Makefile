@@ -1,0 +1,37 @@
+# make demo   trains a real model on real names in two minutes and shows where it looked
+# make test   runs every test
+# Both make their own environment in .venv first; nothing but Python 3.11 or newer is needed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := runs/demo
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test clean
+
+demo: .venv/installed
+	$(BIN)/xattend train transliterate -s training.minutes=2.0 --out $(RUN) --overwrite
+	$(BIN)/xattend evaluate $(RUN) --split test --show 5
+	@echo
+	@echo "Now yours:  $(BIN)/xattend predict $(RUN) Amsterdam Reykjavik --attention"
+
+test: .venv/developed
+	$(BIN)/ruff check src tests
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+# torch is pinned here, and only here, so that everybody tests the same build; the package itself asks for a lower bound
+.venv/python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/installed: .venv/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/developed: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist
