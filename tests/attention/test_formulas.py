@@ -9,7 +9,19 @@ import torch
 from torch import nn
 
 from xattend.attention import (
-    Additive, AlignmentRNN, Attention, Bilinear, Concat, Coverage, Dot, LocalM, LocalP, Location, MultiHead, Oracle, ScaledDot,
+    Additive,
+    AlignmentRNN,
+    Attention,
+    Bilinear,
+    Concat,
+    Coverage,
+    Dot,
+    LocalM,
+    LocalP,
+    Location,
+    MultiHead,
+    Oracle,
+    ScaledDot,
 )  # fmt: skip
 from xattend.errors import UserError
 from xattend.types import Memory
