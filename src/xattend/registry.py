@@ -16,6 +16,7 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,5 +186,6 @@ def load_plugin(path: str | Path) -> None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        line = getattr(error.__traceback__ and error.__traceback__.tb_next, "tb_lineno", None)
+        frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == spec.origin]
+        line = error.lineno if isinstance(error, SyntaxError) else frames[-1] if frames else None
         raise UserError(f"the plugin fails: {type(error).__name__}: {error}", file=file, line=line) from error

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.recipes.test_shipped import made_up
+from xattend import recipe
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 NAMES = ["Amsterdam", "Berlin", "Lisbon", "Madrid", "Oslo", "Paris", "Praha", "Riga", "Roma", "Sofia", "Tallinn", "Wien"]
@@ -40,6 +43,10 @@ def places(folder: Path) -> None:
     (folder / "names.tsv").write_text("\n".join(f"{i % 7}{row}" if i >= len(NAMES) else row for i, row in enumerate(pairs)) + "\n")
     (folder / "names.txt").write_text("\n".join(NAMES) + "\n")
     (folder / "pairs.tsv").write_text("\n".join(pairs[: len(NAMES)]) + "\n")
+    for name, _ in recipe.shipped():  # --data DIR: made-up files in the layout of the data sets
+        for split in ("train", "validation", "test"):
+            if place := recipe.load(name).section("data").get(split):
+                made_up(folder / "DIR", place)
 
 
 def run(words: list[str], folder: Path) -> None:
@@ -71,8 +78,6 @@ def test_the_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
                 continue
             if "init" in words and (tmp_path / "names.toml").exists():
                 (tmp_path / "names.toml").unlink()
-            if "--data" in words:  # needs a data set that does not ship; the recipe is tested with made-up files instead
-                continue
             run(shortened(words), tmp_path)
             ran += 1
     assert ran or "make" in page.read_text("utf-8")

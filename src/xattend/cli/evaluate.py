@@ -1,0 +1,132 @@
+"""`xattend evaluate`: every metric of a run on held-out rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from xattend.cli import options
+from xattend.errors import UserError
+
+if TYPE_CHECKING:
+    from xattend.data.readers.base import Row
+    from xattend.data.split import Split
+    from xattend.model import Model
+    from xattend.types import Prediction
+
+
+@click.command()
+@options.run
+@click.option("--split", type=click.Choice(["train", "validation", "test"]), help="Rows of the run's own data. Default: validation.")
+@click.option("--file", metavar="F", help="Rows of a file with source and target.")
+@options.columns
+@options.beam
+@click.option("--show", type=click.IntRange(min=0), default=0, metavar="N", help="Show the first N rows: source, output, reference, attention.")
+@options.copy_unknown
+@options.as_json
+@options.settings
+@options.data
+@options.plugin
+def command(
+    run: Path, split: str | None, file: str | None, columns: dict[str, int | str] | None, beam: int | None, show: int,
+    copy_unknown: bool, as_json: bool, overrides: tuple[str, ...], data_dir: Path | None,
+) -> None:  # fmt: skip
+    """Decode held-out rows and print every metric.
+
+    Error rates and exact are shares (0.1 is 10 %), BLEU and chrF go to 100. nll and perplexity are a token of the given
+    targets, the end mark included; bits_per_character a character of their text. A language model has these three only.
+
+    \b
+    xattend evaluate runs/names --split test --json
+    xattend evaluate runs/names --file more.tsv --show 3
+    """
+    if split is not None and file is not None:
+        raise UserError("give either --split or --file")
+    if columns is not None and file is None:
+        raise UserError("--columns goes with --file")
+    from xattend.cli.scores import score_rows
+    from xattend.model import Model
+    from xattend.report.table import table
+
+    model = Model.load(run, options.search_only(overrides, beam))
+    search = model.search(beam=beam)
+    if copy_unknown:
+        model.must_look("--copy-unknown")
+    rows, total = _rows_of_file(model, file, columns, data_dir) if file else _rows_of_split(run, split or "validation", data_dir)
+    scores = score_rows(model, rows, search, copy_unknown=copy_unknown, total=total)
+    shown = list(model.predict_rows(islice(rows(), show), search, attention=_looks(model), copy_unknown=copy_unknown))
+    what = {"file": file} if file else {"split": split or "validation"}
+    if as_json:
+        record = {"run": str(run), **what, **scores.to_json()}
+        if show:
+            record["examples"] = [
+                {"source": row.source, "text": found.text, "reference": row.target} for row, found in zip(rows(), shown)
+            ]
+        click.echo(json.dumps({key: _finite(value) for key, value in record.items()}, ensure_ascii=False))
+        return
+    for row, found in zip(rows(), shown):
+        _show(row, found)
+    click.echo(table(["metric", "value"], list(scores.metrics.items()), decimals=4))
+    click.echo(f"{scores.rows} rows of {file or what['split']} in {scores.seconds:.1f} s")
+    if scores.unknown:
+        click.echo(f"{scores.unknown} target units are unknown to the model")
+    if scores.cut:
+        click.echo(f"{scores.cut} outputs were cut by the length limit")
+
+
+def _rows_of_split(run: Path, split: str, data_dir: Path | None) -> tuple[Callable[[], Iterable[Row]], int]:
+    from xattend import job
+
+    opened, _, data = job.reopen(run, data_dir=data_dir)
+    if data.fingerprint != opened.fingerprint:
+        raise UserError("the data has changed since this run began: restore it, or give --file", file=run)
+    if split not in data.splits:
+        raise UserError(f"the run's data has no {split} rows ({', '.join(data.splits)} only): give --file", file=run)
+    found = data.splits[split]
+    return lambda: rows_of(found), len(found)
+
+
+def rows_of(split: Split) -> Iterable[Row]:
+    """The rows of a split as they were read."""
+    from xattend.data.readers.base import Row
+
+    for number in range(len(split)):
+        source, target = split.texts(number)
+        yield Row(target, None, split.name, number + 1) if source is None else Row(source, target, split.name, number + 1)
+
+
+def _rows_of_file(
+    model: Model, file: str, columns: dict[str, int | str] | None, data_dir: Path | None
+) -> tuple[Callable[[], Iterable[Row]], int | None]:
+    from xattend.cli.progress import lines_of
+    from xattend.data.readers.base import open_reader
+
+    return lambda: open_reader(file, columns, data_dir=data_dir, needs_target=model.source is not None), lines_of(file)
+
+
+def _looks(model: Model) -> bool:
+    try:
+        model.must_look("drawing")
+    except UserError:
+        return False
+    return True
+
+
+def _show(row: Row, found: Prediction) -> None:
+    from xattend.cli.predict import draw_in_terminal
+
+    click.echo(f"source     {row.source}\noutput     {found.text}\nreference  {row.target or ''}".rstrip())
+    if found.trace is not None:
+        draw_in_terminal(found.trace)
+    click.echo()
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no word for infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

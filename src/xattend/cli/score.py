@@ -1,0 +1,55 @@
+"""`xattend score`: how likely a model finds given targets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from xattend.cli import options
+
+
+@click.command()
+@options.run
+@click.option("--file", required=True, metavar="F", help="Rows with source and target (a language model reads one side).")
+@options.columns
+@options.as_json
+@options.plugin
+def command(run: Path, file: str, columns: dict[str, int | str] | None, as_json: bool) -> None:
+    """Log-probability of given targets, a line a row: sum of the log-probabilities, tokens (the end mark included), perplexity.
+
+    With --json each line is an object that has the tokens and their log-probabilities, too.
+    """
+    from xattend.cli.progress import lines_of, progress
+    from xattend.data.readers.base import Row, open_reader
+    from xattend.data.wanted import one_side
+    from xattend.metrics.likelihood import perplexity
+    from xattend.model import Model
+    from xattend.types import UNK
+
+    model = Model.load(run)
+    rows = open_reader(file, columns, needs_target=model.source is not None)
+    unknown = 0
+
+    def counted() -> Iterator[Row]:
+        nonlocal unknown
+        for row in rows:
+            unknown += model.target.encode(one_side(row)).count(UNK)
+            yield row
+
+    with progress("scoring", lines_of(file)) as tick:
+        for found in model.score_rows(counted(), tick=tick):
+            count = len(found.tokens)
+            spread = perplexity(-found.logprob, count)
+            if as_json:
+                line = {
+                    "logprob": found.logprob, "count": count, "perplexity": spread,
+                    "tokens": found.tokens, "token_logprobs": found.token_logprobs,
+                }  # fmt: skip
+                click.echo(json.dumps(line, ensure_ascii=False))
+            else:
+                click.echo(f"{found.logprob:.6f}\t{count}\t{spread:.6g}")
+    if unknown:
+        click.echo(f"xattend: {unknown} target units are unknown to the model: it scores <unk> in their place", err=True)

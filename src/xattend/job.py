@@ -1,0 +1,110 @@
+"""From a recipe to a trained run: what `xattend train`, `xattend grid` and a Python script do alike.
+
+    run, result = start("transliterate", out="runs/x", overrides=["training.minutes=2"])
+    result = resume("runs/x")
+
+RUN/places.json remembers where the recipe and the data lay, so that a run can be resumed and evaluated from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from xattend import recipe as recipes
+from xattend import registry
+from xattend.data.corpus import Data, prepare
+from xattend.data.wanted import Fields
+from xattend.errors import UserError
+from xattend.model import fields_of
+from xattend.recipe import Recipe
+from xattend.run import Run, to_json, write_atomic
+from xattend.systems import assemble
+from xattend.training import Result, train
+from xattend.training.distributed import Group, joined
+
+Made = TypeVar("Made")
+
+
+def cache_folder() -> Path:
+    """Where encoded data is kept, by content: XATTEND_CACHE, else the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("XATTEND_CACHE") or Path(home) / "xattend")
+
+
+def open_data(recipe: Recipe, root: Path, data_dir: Path | None, fields: Fields | None = None) -> Data:
+    """The data of a resolved recipe."""
+    system, _ = recipe.part("system")
+    needs_source = "encoder" in registry.find("system", system).uses
+    return prepare(recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source)
+
+
+def _prepared(group: Group, make: Callable[[], Made]) -> Made:
+    """With several processes, the first prepares the data while the others wait, and then find it in the cache."""
+    if group.first:
+        made = make()
+        group.tell(None)
+        return made
+    group.tell(None)
+    return make()
+
+
+def start(
+    recipe_name: str | Path, *, out: str | Path, overrides: Iterable[str] = (), data_dir: Path | None = None,
+    overwrite: bool = False, console: Console | None = None,
+) -> tuple[Run, Result]:  # fmt: skip
+    """Trains a recipe into a new run directory."""
+    given = recipes.load(recipe_name, overrides)
+    recipe = given.resolve()
+    root = Path(recipe_name).parent.resolve() if Path(recipe_name).is_file() else Path.cwd()
+    with joined() as group:
+        data = _prepared(group, lambda: open_data(recipe, root, data_dir))
+        _tell(console if group.first else None, data.report.lines())
+        system = assemble(recipe, data.source, data.target)
+        if group.first:
+            fields = {side: field.to_json() for side, field in zip(("source", "target"), data.fields, strict=True) if field}
+            run = Run.create(out, recipe=recipe.dump(), fields=fields, fingerprint=data.fingerprint, overwrite=overwrite)
+            places = {"root": str(root), "data": None if data_dir is None else str(data_dir.resolve())}
+            write_atomic(run.path / "places.json", to_json(places))
+        group.tell(None)  # nobody opens the run before it is there
+        run = Run(out)
+        return run, train(system, data, recipe, run, console=console)
+
+
+def resume(path: str | Path, *, overrides: Iterable[str] = (), data_dir: Path | None = None, console: Console | None = None) -> Result:
+    """Goes on with a run from its last saved state, on the same data."""
+    with joined() as group:
+        run, recipe, data = _prepared(group, lambda: reopen(path, overrides=overrides, data_dir=data_dir))
+        if data.fingerprint != run.fingerprint:
+            raise UserError("the data has changed since this run began: restore it, or train anew", file=run.path)
+        system = assemble(recipe, data.source, data.target)
+        return train(system, data, recipe, run, resume=True, console=console)
+
+
+def reopen(path: str | Path, *, overrides: Iterable[str] = (), data_dir: Path | None = None) -> tuple[Run, Recipe, Data]:
+    """A run with its recipe and its data, encoded by its own fields."""
+    run = Run(path)
+    run.verify(weights=False)
+    recipe = recipes.load(run.recipe, overrides).resolve()
+    places = _places(run)
+    where = data_dir or (Path(places["data"]) if places.get("data") else None)
+    return run, recipe, open_data(recipe, Path(places.get("root") or run.path), where, fields_of(run))
+
+
+def _places(run: Run) -> dict[str, Any]:
+    try:
+        found = json.loads((run.path / "places.json").read_text("utf-8"))
+        return {key: value for key, value in found.items() if isinstance(value, str)}
+    except (OSError, ValueError, AttributeError):
+        return {}  # a run that was moved without it: files are looked for beside the run and in --data
+
+
+def _tell(console: Console | None, lines: list[str]) -> None:
+    if console is not None:
+        for line in lines:
+            console.print(line, highlight=False, soft_wrap=True)

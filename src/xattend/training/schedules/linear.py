@@ -1,0 +1,34 @@
+"""Linear decay to zero over the whole training, after a linear warm-up if asked.
+
+With a limit in minutes, progress is the share of the time used: it fits any machine, but two trainings then differ
+with the clock. With a limit in steps or epochs it is exact.
+
+>>> [Linear(warmup=2).factor(step, 0.0, progress) for step, progress in ((1, 0.0), (2, 0.25), (9, 1.0))]
+[0.5, 0.75, 0.0]
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from xattend.registry import register
+from xattend.training.schedules.base import Schedule
+
+
+@register("schedule", "linear")
+class Linear(Schedule):
+    """floor + (1 - floor) (1 - progress)."""
+
+    def __init__(
+        self,
+        *,
+        warmup: Annotated[int, Field(ge=0), "updates of linear warm-up; 0 = none"] = 0,
+        floor: Annotated[float, Field(ge=0, le=1), "share of the base rate left at the end"] = 0.0,
+    ) -> None:
+        self.warmup, self.floor = warmup, floor
+
+    def factor(self, step: int, epoch: float, progress: float) -> float:
+        rise = min(1.0, step / self.warmup) if self.warmup else 1.0
+        return rise * (self.floor + (1 - self.floor) * (1 - progress))
