@@ -137,7 +137,7 @@ class Model:
             assert batch.target is not None
             found = []
             for weights_THS, (source, s), (target, t) in zip(
-                self.system.align(batch), _ids(batch.source), _ids(batch.target), strict=True  # type: ignore[operator]
+                self.system.align(batch), _ids(batch.source), _ids(batch.target), strict=True
             ):
                 if weights_THS.shape[-1] != s:
                     raise UserError("aligning needs one memory position a source unit; this model's encoder has others")

@@ -19,7 +19,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
-from xattend.attention.base import Attention, Bound
+from xattend.attention.base import Attention, Bound, TanhScore
 from xattend.registry import register
 from xattend.tree import Tree
 
@@ -46,3 +46,6 @@ class Additive(Attention):
         hidden_BTSA = torch.tanh(self.query(query_BTQ)[:, :, None] + bound.keys_BSA[:, None])
         scores_BTS: Tensor = self.v(hidden_BTSA).squeeze(-1)
         return scores_BTS
+
+    def fused_form(self) -> TanhScore | None:
+        return TanhScore(self.query.weight, self.v.weight[0])

@@ -27,6 +27,19 @@ class Bound(NamedTuple):
     extra: Tree = None
 
 
+class TanhScore(NamedTuple):
+    """A score of the form v . tanh(W query + key), for loops that keep their own gradients (decoders/fused.py)."""
+
+    query_AQ: Tensor
+    v_A: Tensor
+
+
+class ProductScore(NamedTuple):
+    """A score of the form scale x query . key, for the same."""
+
+    scale: float
+
+
 def masked_softmax(scores_BTS: Tensor, mask_BS: Tensor) -> Tensor:
     """Softmax over real positions. A row without any gives zeros, never NaN.
 
@@ -78,6 +91,10 @@ class Attention(nn.Module):
     def advance(self, state: Tree, weights_BS: Tensor, bound: Bound) -> Tree:
         """The state after a query that looked at `weights_BS`."""
         return state
+
+    def fused_form(self) -> TanhScore | ProductScore | None:
+        """The score in one of the forms that a fused decoder knows, if it has one."""
+        return None
 
     def attend(self, query_BQ: Tensor, bound: Bound, state: Tree) -> tuple[Tensor, Tensor, Tree]:
         """One query: context_BD, weights_BHS and the state after it."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from xattend.attention.base import Attention, Bound
+from xattend.attention.base import Attention, Bound, TanhScore
 from xattend.registry import register
 from xattend.tree import Tree
 
@@ -40,3 +40,6 @@ class Concat(Attention):
         query_BTA = F.linear(query_BTQ, self.layer.weight[:, : self.query_size])
         scores_BTS: Tensor = self.w2(torch.tanh(query_BTA[:, :, None] + bound.keys_BSA[:, None])).squeeze(-1)
         return scores_BTS
+
+    def fused_form(self) -> TanhScore:
+        return TanhScore(self.layer.weight[:, : self.query_size], self.w2.weight[0])

@@ -36,6 +36,9 @@ class _Remembering(Additive):
         """What the past adds inside the tanh: [B, S, A]."""
         raise NotImplementedError
 
+    def fused_form(self) -> None:
+        return None
+
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
         hidden_BTSA = torch.tanh(self.query(query_BTQ)[:, :, None] + (bound.keys_BSA + self.remembered(state))[:, None])
         scores_BTS: Tensor = self.v(hidden_BTSA).squeeze(-1)

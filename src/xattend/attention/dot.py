@@ -20,7 +20,7 @@ import math
 
 from torch import Tensor, nn
 
-from xattend.attention.base import Attention, Bound
+from xattend.attention.base import Attention, Bound, ProductScore
 from xattend.registry import register
 from xattend.tree import Tree
 
@@ -40,6 +40,9 @@ class Bilinear(Attention):
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
         return query_BTQ @ bound.keys_BSA.transpose(1, 2)
 
+    def fused_form(self) -> ProductScore:
+        return ProductScore(1.0)
+
 
 @register("attention", "dot")
 class Dot(Attention):
@@ -57,6 +60,9 @@ class Dot(Attention):
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
         return query_BTQ @ bound.keys_BSA.transpose(1, 2)
 
+    def fused_form(self) -> ProductScore:
+        return ProductScore(1.0)
+
 
 @register("attention", "scaled-dot")
 class ScaledDot(Dot):
@@ -64,3 +70,6 @@ class ScaledDot(Dot):
 
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
         return super().score(query_BTQ / math.sqrt(self.query_size), bound, state)
+
+    def fused_form(self) -> ProductScore:
+        return ProductScore(1 / math.sqrt(self.query_size))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from xattend import tree
+from xattend.cells.gates import Gates
 
 CellState = tuple[Tensor, ...]  # each [B, size]; the first is the cell's output
 
@@ -72,6 +73,10 @@ class Cell(nn.Module):
     def fused(self, inputs_BTD: Tensor, state: CellState, mask_BT: Tensor | None) -> tuple[Tensor, CellState] | None:
         """The whole sequence in one kernel, if torch has one with this cell's maths. The state may be that after the
         last step, mask or no mask, where the output is the whole state."""
+        return None
+
+    def fused_gates(self) -> type[Gates] | None:
+        """This cell's gates with their own backward, if they are written (cells/gates.py)."""
         return None
 
     def kernel_weights(self) -> list[Tensor]:

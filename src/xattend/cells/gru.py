@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from xattend.cells.base import Cell, CellState
+from xattend.cells.gates import GRUGates
 from xattend.registry import register
 
 
@@ -42,6 +43,9 @@ class GRU(Cell):
             inputs_BTD, state[0][None], self.kernel_weights(), True, 1, 0.0, self.training, False, True
         )
         return outputs_BTD, (last_1BD[0],)
+
+    def fused_gates(self) -> type[GRUGates]:
+        return GRUGates
 
 
 @register("cell", "gru-reset-before")

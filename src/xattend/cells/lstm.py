@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from xattend.cells.base import Cell, CellState
+from xattend.cells.gates import LSTMGates
 from xattend.registry import register
 
 
@@ -66,6 +67,9 @@ class LSTM(Cell):
         )
         return outputs_BTD, (h_1BD[0][back], c_1BD[0][back])
 
+    def fused_gates(self) -> type[LSTMGates] | None:
+        return LSTMGates
+
 
 @register("cell", "sigma-lstm")
 class SigmaLSTM(LSTM):
@@ -75,4 +79,7 @@ class SigmaLSTM(LSTM):
         return torch.sigmoid(value)
 
     def fused(self, inputs_BTD: Tensor, state: CellState, mask_BT: Tensor | None) -> None:
+        return None
+
+    def fused_gates(self) -> None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -44,6 +45,6 @@ def command(
         assert recipe is not None
         path = out or Path("runs") / f"{Path(recipe).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
         _, result = job.start(recipe, out=path, overrides=overrides, data_dir=data_dir, overwrite=overwrite, console=console)
-    if result.exit_code == 0:
+    if result.exit_code == 0 and os.environ.get("RANK", "0") == "0":  # of several processes one says it
         console.print(f"xattend evaluate {path}   xattend predict {path} TEXT", highlight=False)
     sys.exit(result.exit_code)

@@ -7,7 +7,10 @@ resumes at position p of epoch e goes on exactly where it stopped.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -106,6 +109,20 @@ def _as_is(batch: Any) -> Any:
     return batch
 
 
+class _DieWithParent:
+    """Makes the kernel end a worker when its parent dies, even by SIGKILL. torch's own check can miss a parent that is
+    killed while the worker starts, and such a worker would wait for ever. Linux only; elsewhere torch's check remains."""
+
+    def __init__(self) -> None:
+        self.parent = os.getpid()
+
+    def __call__(self, worker: int) -> None:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+            if os.getppid() != self.parent:  # it died before the line above
+                os._exit(1)
+
+
 @contextmanager
 def _quiet_fork() -> Iterator[None]:
     """`tokenizers` prints a warning in every process forked after it used threads, unless this is set. The workers
@@ -132,7 +149,9 @@ def loader(split: Split, plan: Sequence[Rows], start: int = 0, workers: int = 0)
         return
     private = torch.Generator()
     private.manual_seed(0)
-    batches = DataLoader(planned, batch_size=None, collate_fn=_as_is, num_workers=workers, generator=private)
+    batches = DataLoader(
+        planned, batch_size=None, collate_fn=_as_is, num_workers=workers, generator=private, worker_init_fn=_DieWithParent()
+    )
     with _quiet_fork():
         running = iter(batches)
     try:

@@ -26,7 +26,9 @@ import torch
 from torch import Tensor, nn
 
 from xattend.attention.base import Attention
+from xattend.cells.base import Cell
 from xattend.cells.stack import Stack, StackState
+from xattend.decoders import fused
 from xattend.decoders.base import Decoder
 from xattend.decoders.readout import Readout
 from xattend.encoders.base import symbol_embedding
@@ -127,11 +129,26 @@ class RNN(Decoder):
         known_ahead = not self.attention.reads_query
         if not self.feed_size and (known_ahead or not self.context_first):
             return self._at_once(embedded_BTD, state, known_ahead)
+        how = fused.plan(self.stack, self.attention, state.source) if self.context_first else None
+        if how is not None:
+            return self._fused(how, embedded_BTD, state)
+        return self.one_by_one(embedded_BTD, state)
+
+    def one_by_one(self, embedded_BTD: Tensor, state: State) -> Tensor:
+        """The plain loop: what the faster ways must equal."""
         steps = []
         for embedded_BD in embedded_BTD.unbind(dim=1):
             hidden_BD, _, state = self._advance(embedded_BD, state)
             steps.append(hidden_BD)
         return torch.stack(steps, dim=1)
+
+    def _fused(self, how: fused.Plan, embedded_BTD: Tensor, state: State) -> Tensor:
+        """One function for all steps, with a backward of its own."""
+        cell, cells = self.stack.cells[0], state.moving["cells"]
+        assert isinstance(cell, Cell)
+        output_BTD, context_BTD = fused.run(how, cell, embedded_BTD, cells[0], state.source, self.attention.context_size)
+        hidden_BTD: Tensor = self.dropout(self.readout(output_BTD, context_BTD, embedded_BTD))
+        return hidden_BTD
 
     def _at_once(self, embedded_BTD: Tensor, state: State, known_ahead: bool) -> Tensor:
         """The recurrence in one kernel: nothing it needs comes from the attention of an earlier step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from xattend.search.base import Search
 from xattend.types import Batch, Loss, Prediction
@@ -25,4 +25,8 @@ class System(nn.Module):
 
     def score(self, batch: Batch) -> list[list[float]]:
         """Log-probability of each token of each given target, EOS included."""
+        raise NotImplementedError
+
+    def align(self, batch: Batch) -> list[Tensor]:
+        """Where each token of each given target looked, EOS included: one weights_THS a row."""
         raise NotImplementedError
