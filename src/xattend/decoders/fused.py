@@ -113,7 +113,8 @@ class _Loop(torch.autograd.Function):
         values_BDS = values_BSD.transpose(1, 2)
         d_state = gates.start()
         for t in range(steps - 1, -1, -1):
-            d_gates_BG, d_recurrent_BG, d_before_BH, d_state = gates.backward(t, d_outputs_TBH[t], before_TBH[t], d_state)
+            d_state = (d_state[0] + d_outputs_TBH[t], *d_state[1:])
+            d_gates_BG, d_recurrent_BG, d_before_BH, d_state = gates.backward(t, before_TBH[t], d_state)
             d_x_TBG[t] = d_gates_BG
             d_context_BD = torch.addmm(d_contexts_TBD[t], d_gates_BG, context_GD)
             d_all_contexts_TBD[t] = d_context_BD
@@ -143,4 +144,4 @@ class _Loop(torch.autograd.Function):
         else:
             d_keys_BSA = (d_scores_TBS.permute(1, 2, 0) @ before_TBH[:-1].transpose(0, 1)).mul_(ctx.how.form.scale)
             d_v_A = None
-        return (None, d_x_TBG, d_keys_BSA, d_values_BSD, None, d_context_GD, d_joint, d_bias_G, d_v_A, *gates.finish(d_state))
+        return (None, d_x_TBG, d_keys_BSA, d_values_BSD, None, d_context_GD, d_joint, d_bias_G, d_v_A, *d_state)

@@ -14,10 +14,10 @@ from typing import Annotated
 
 import torch
 from pydantic import Field
-from torch.nn import functional as F
 
 from xattend.decoders.base import Decoder
-from xattend.objectives.base import Objective, as_loss, inputs_and_labels, negative_log_likelihood
+from xattend.objectives.base import Objective, as_loss, inputs_and_labels
+from xattend.objectives.chunked import chunked_likelihood
 from xattend.objectives.cross_entropy import CrossEntropy
 from xattend.registry import register
 from xattend.types import Loss, Memory, Padded
@@ -43,5 +43,5 @@ class Sampled(Objective):
         candidates_C = torch.unique(torch.cat([labels_N, drawn]))  # sorted, so a label's place is found by bisection
         places_N = torch.searchsorted(candidates_C, labels_N)
         hidden_ND = decoder.hidden(memory, inputs_BT)[mask_BT]
-        logits_NC = F.linear(hidden_ND, decoder.output.weight[candidates_C], decoder.output.bias[candidates_C])
-        return as_loss(*negative_log_likelihood(logits_NC, places_N), target)
+        weight_CD, bias_C = decoder.output.weight[candidates_C], decoder.output.bias[candidates_C]
+        return as_loss(*chunked_likelihood(hidden_ND, weight_CD, bias_C, places_N, 0.0), target)
