@@ -8,6 +8,9 @@ Shapes: B batch, T target steps, N real target tokens of the batch, D width, V v
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
 from xattend.decoders.base import Decoder
@@ -24,6 +27,28 @@ class Objective(nn.Module):
 def inputs_and_labels(target: Padded) -> tuple[Tensor, Tensor, Tensor]:
     """What the decoder reads (BOS first), what it should write (EOS last), and which of that is real."""
     return target.values[:, :-1], target.values[:, 1:], target.mask_BS[:, 1:]
+
+
+class _Real(torch.autograd.Function):
+    """Each row is picked once, so its gradient is put in place: torch, which cannot know that, adds up."""
+
+    @staticmethod
+    def forward(ctx: Any, values_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+        ctx.save_for_backward(mask_BT)
+        return values_BTD[mask_BT]
+
+    @staticmethod
+    def backward(ctx: Any, gradient_ND: Tensor) -> tuple[Tensor, None]:
+        (mask_BT,) = ctx.saved_tensors
+        whole_BTD = gradient_ND.new_zeros(*mask_BT.shape, gradient_ND.shape[1])
+        whole_BTD[mask_BT] = gradient_ND
+        return whole_BTD, None
+
+
+def real(values_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+    """The vectors of real positions, one after the other: values_ND."""
+    picked_ND: Tensor = _Real.apply(values_BTD, mask_BT)  # type: ignore[no-untyped-call]
+    return picked_ND
 
 
 def as_loss(total: Tensor, nll: Tensor, target: Padded) -> Loss:

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from xattend.decoders.base import Decoder
-from xattend.objectives.base import Objective, as_loss, inputs_and_labels
+from xattend.objectives.base import Objective, as_loss, inputs_and_labels, real
 from xattend.objectives.chunked import chunked_likelihood
 from xattend.registry import register
 from xattend.types import Loss, Memory, Padded
@@ -34,6 +34,6 @@ class CrossEntropy(Objective):
 
     def forward(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
         inputs_BT, labels_BT, mask_BT = inputs_and_labels(target)
-        hidden_ND, output = decoder.hidden(memory, inputs_BT)[mask_BT], decoder.output
+        hidden_ND, output = real(decoder.hidden(memory, inputs_BT), mask_BT), decoder.output
         smoothing = self.smoothing if self.training else 0.0
         return as_loss(*chunked_likelihood(hidden_ND, output.weight, output.bias, labels_BT[mask_BT], smoothing), target)

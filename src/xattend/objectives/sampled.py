@@ -16,7 +16,7 @@ import torch
 from pydantic import Field
 
 from xattend.decoders.base import Decoder
-from xattend.objectives.base import Objective, as_loss, inputs_and_labels
+from xattend.objectives.base import Objective, as_loss, inputs_and_labels, real
 from xattend.objectives.chunked import chunked_likelihood
 from xattend.objectives.cross_entropy import CrossEntropy
 from xattend.registry import register
@@ -42,6 +42,6 @@ class Sampled(Objective):
         drawn = torch.randint(vocabulary, (self.words,), device=labels_N.device)
         candidates_C = torch.unique(torch.cat([labels_N, drawn]))  # sorted, so a label's place is found by bisection
         places_N = torch.searchsorted(candidates_C, labels_N)
-        hidden_ND = decoder.hidden(memory, inputs_BT)[mask_BT]
+        hidden_ND = real(decoder.hidden(memory, inputs_BT), mask_BT)
         weight_CD, bias_C = decoder.output.weight[candidates_C], decoder.output.bias[candidates_C]
         return as_loss(*chunked_likelihood(hidden_ND, weight_CD, bias_C, places_N, 0.0), target)
