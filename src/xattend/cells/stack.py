@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from xattend import registry
 from xattend.cells.base import Cell, CellState
+from xattend.layers.dropout import Dropout
 
 StackState = tuple[CellState, ...]  # one cell state a layer, the lowest first
 
@@ -31,7 +32,7 @@ class Stack(nn.Module):
         self.cells = nn.ModuleList(
             [registry.build("cell", cell, width, size, layer_norm=layer_norm) for width in sizes]
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def _layers(self) -> list[Cell]:
         return [cell for cell in self.cells if isinstance(cell, Cell)]

@@ -33,6 +33,7 @@ from xattend.decoders.base import Decoder
 from xattend.decoders.readout import Readout
 from xattend.encoders.base import symbol_embedding
 from xattend.errors import UserError
+from xattend.layers.dropout import Dropout
 from xattend.registry import Named, register
 from xattend.types import Memory, Space, State, Step
 
@@ -75,7 +76,7 @@ class RNN(Decoder):
         self.stack = Stack(cell, inputs, size, layers=layers, dropout=dropout, layer_norm=layer_norm, residual=residual)
         self.bridge_kind = "zero" if memory_size == 0 else bridge
         self.bridge = nn.Linear(memory_size, layers * size) if self.bridge_kind == "tanh" else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory) -> State:
         bound = self.attention.bind(memory)

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from xattend.attention.base import Attention, Bound
 from xattend.decoders.base import Decoder
 from xattend.encoders.base import symbol_embedding
+from xattend.layers.dropout import Dropout
 from xattend.layers.positions import Positions
 from xattend.layers.transformer import Cache, FeedForward, Residual, SelfAttention
 from xattend.registry import register
@@ -92,7 +93,7 @@ class Transformer(Decoder):
         self.size = size
         self.embedding = symbol_embedding(space.symbols(), size)
         self.positions = Positions(positions, size, longest)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         pre_norm = norm == "pre"
         self.layers = nn.ModuleList(
             [_Layer(make_attention(size), size, heads, inner, dropout, pre_norm) for _ in range(layers)]

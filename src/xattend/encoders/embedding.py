@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from torch import nn
-
 from xattend.encoders.base import Encoder, masked_mean, symbol_embedding
+from xattend.layers.dropout import Dropout
 from xattend.registry import register
 from xattend.types import Memory, Padded, Space
 
@@ -33,7 +32,7 @@ class Embedding(Encoder):
         super().__init__()
         self.size = size
         self.embedding = symbol_embedding(space.symbols(), size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, source: Padded) -> Memory:
         states_BSD = self.dropout(self.embedding(source.values))

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from xattend.encoders.base import Encoder, symbol_embedding
 from xattend.errors import UserError
+from xattend.layers.dropout import Dropout
 from xattend.layers.positions import Positions
 from xattend.registry import register
 from xattend.types import Memory, Padded, Space
@@ -67,7 +68,7 @@ class Ladder(Encoder):
         self.heads = heads if rung == 4 else 1
         self.embedding = symbol_embedding(space.symbols(), size)
         self.positions = Positions(positions, size, 512)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.candidate = nn.Linear(size, size)
         if rung <= 1:
             self.recurrent = nn.Linear(size, size, bias=False)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from xattend.cells.stack import Stack, StackState
 from xattend.encoders.base import Encoder, symbol_embedding
+from xattend.layers.dropout import Dropout
 from xattend.layers.order import turn
 from xattend.registry import Named, register
 from xattend.types import EOS, Memory, Padded, Space
@@ -55,7 +56,7 @@ class RNN(Encoder):
         self.reverse = reverse
         self.carry = carry
         self.embedding = symbol_embedding(space.symbols(), embedding)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.stack = Stack(
             cell, embedding, size, layers=layers, dropout=dropout, layer_norm=layer_norm, residual=residual
         )
@@ -97,7 +98,7 @@ class BiRNN(Encoder):
         self.size = 2 * size
         self.carry = carry
         self.embedding = symbol_embedding(space.symbols(), embedding)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         widths = [embedding] + [2 * size] * (layers - 1)
         self.forwards = nn.ModuleList([Stack(cell, width, size, layer_norm=layer_norm) for width in widths])
         self.backwards = nn.ModuleList([Stack(cell, width, size, layer_norm=layer_norm) for width in widths])

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from torch import Tensor, nn
 
 from xattend.encoders.base import Encoder, masked_mean, symbol_embedding
+from xattend.layers.dropout import Dropout
 from xattend.layers.positions import Positions
 from xattend.layers.transformer import FeedForward, Residual, SelfAttention
 from xattend.registry import register
@@ -53,7 +54,7 @@ class Transformer(Encoder):
         self.size = size
         self.embedding = symbol_embedding(space.symbols(), size)
         self.positions = Positions(positions, size, longest)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList([_Layer(size, heads, inner, dropout, norm == "pre") for _ in range(layers)])
         self.last_norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
 

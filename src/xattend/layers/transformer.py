@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from xattend.errors import UserError
+from xattend.layers.dropout import Dropout
 
 Cache = tuple[Tensor, Tensor]  # keys and values of the positions already read, each [B, T, D]
 
@@ -57,7 +58,7 @@ class FeedForward(nn.Sequential):
     """The same two-layer perceptron at every position."""
 
     def __init__(self, width: int, inner: int, dropout: float) -> None:
-        super().__init__(nn.Linear(width, inner), nn.ReLU(), nn.Dropout(dropout), nn.Linear(inner, width))
+        super().__init__(nn.Linear(width, inner), nn.ReLU(), Dropout(dropout), nn.Linear(inner, width))
 
 
 class Residual(nn.Module):
@@ -66,7 +67,7 @@ class Residual(nn.Module):
     def __init__(self, width: int, dropout: float, pre_norm: bool) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Any]) -> tuple[Tensor, Any]:
