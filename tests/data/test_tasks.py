@@ -104,11 +104,18 @@ def test_a_date_is_in_one_split_only():
 def test_katakana_names():
     rows = made("transliterate", {})
     everything = [pair for found in rows.values() for pair in found]
-    assert 11_000 < len(everything) < 12_500
-    assert 0.08 < len(rows["test"]) / len(everything) < 0.12
-    assert 0.04 < len(rows["validation"]) / len(everything) < 0.06
-    assert all(LATIN.fullmatch(name) and SCRIPTS["katakana"].fullmatch(reading) for name, reading in everything)
+    single = [pair for pair in everything if " " not in pair[0]]
+    assert 14_000 < len(everything) < 16_000
+    assert 0.07 < len(rows["test"]) / len(everything) < 0.12
+    assert 0.035 < len(rows["validation"]) / len(everything) < 0.06
+    assert all(LATIN.fullmatch(word) for name, _ in everything for word in name.split(" "))
+    assert all(SCRIPTS["katakana"].fullmatch(reading) for _, reading in everything)
+    assert len({name for name, _ in everything}) == len(everything)
+    assert len(everything) - len(single) > 500
     assert dict(everything)["Oslo"] == "オスロ"
+    held_out = {name.lower() for split in ("validation", "test") for name, _ in rows[split]}
+    assert not held_out & {word.lower() for name, _ in rows["train"] for word in name.split(" ")}
+    assert not any(" " in name for split in ("validation", "test") for name, _ in rows[split])
     for name, _ in rows["test"][:50]:
         assert int(hashlib.sha256(name.lower().encode()).hexdigest()[:16], 16) / 2**64 < 0.1
 
@@ -120,6 +127,10 @@ PLACES = [
     {"geonameid": 4, "name": "New York", "population": 10, "alternatenames": ["ニューヨーク"]},
     {"geonameid": 5, "name": "Sao", "population": 10, "alternatenames": ["サン・パウロ", "a}, \"5\": {b"]},
     {"geonameid": 6, "name": "Ko\u0308ln", "population": 10, "alternatenames": ["ケルン"]},
+    {"geonameid": 7, "name": "San Marino", "population": 30, "alternatenames": ["サン・マリノ", "サンマリノ"]},
+    {"geonameid": 8, "name": "Baden-Baden", "population": 20, "alternatenames": ["バーデン＝バーデン"]},
+    {"geonameid": 9, "name": "San Rome", "population": 5, "alternatenames": ["セント・ローメ"]},
+    {"geonameid": 10, "name": "Three Word Name", "population": 5, "alternatenames": ["スリー・ワード"]},
 ]
 
 
@@ -130,9 +141,12 @@ def test_which_reading_is_taken(tmp_path, monkeypatch, escaped, block):
     table = json.dumps({str(place["geonameid"]): place for place in PLACES}, ensure_ascii=escaped)
     (tmp_path / "data" / "cities500.json").write_text(table, encoding="utf-8")
     monkeypatch.setattr(transliterate.resources, "files", lambda package: tmp_path)
-    assert [place["geonameid"] for place in transliterate.places(block)] == [1, 2, 4, 5, 6]
-    assert transliterate.readings("katakana") == {"Köln": "ケルン", "Rome": "ローマ"}
-    assert transliterate.readings("greek") == {"Rome": "Ρώμη"}
+    assert [place["geonameid"] for place in transliterate.places(block)] == [1, 2, 4, 5, 6, 7, 8, 9, 10]
+    single, longer = transliterate.readings("katakana")
+    assert single == {"Köln": "ケルン", "Rome": "ローマ"}
+    # a word of a divided reading is the most populous place's; a reading of fewer words than the name is not divided
+    assert longer == {"Baden": "バーデン", "Marino": "マリノ", "New York": "ニューヨーク", "Rome": "ローメ", "San": "サン"}
+    assert transliterate.readings("greek") == ({"Rome": "Ρώμη"}, {})
 
 
 def test_scripts_of_the_setting_and_the_table_are_the_same():
