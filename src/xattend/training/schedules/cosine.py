@@ -35,5 +35,5 @@ class Cosine(Schedule):
 
     def factor(self, step: int, epoch: float, progress: float) -> float:
         rise = min(1.0, step / self.warmup) if self.warmup else 1.0
-        half = (1 + math.cos(math.pi * progress)) / 2
-        return rise * (self.floor + (1 - self.floor) * half**self.power)
+        half: float = ((1 + math.cos(math.pi * progress)) / 2) ** self.power
+        return rise * (self.floor + (1 - self.floor) * half)
