@@ -117,22 +117,38 @@ class State:
 
     source   the same for every hypothesis of one sentence: projected keys, values, mask
     moving   what a step changes: recurrent states, key/value cache, coverage
+    shared   whether the decoder can do with one row of `source` a sentence, however many hypotheses look at it
+    width    hypotheses to a row of `source`, one after the other in `moving`
     """
 
     source: Tree
     moving: Tree
+    shared: bool = False
+    width: int = 1
+
+    def then(self, moving: Tree) -> State:
+        """The state after a step."""
+        return replace(self, moving=moving)
 
     def beams(self, times: int) -> State:
-        """One row a sentence becomes `times` rows a sentence."""
-        return State(tree.repeat(self.source, times), tree.repeat(self.moving, times))
+        """One hypothesis a sentence becomes `times` of them."""
+        moving = tree.repeat(self.moving, times)
+        if self.shared:
+            return State(self.source, moving, True, self.width * times)
+        return State(tree.repeat(self.source, times), moving)
 
     def reorder(self, rows_N: Tensor) -> State:
         """Hypotheses change places within their own sentence, so only the moving half is copied."""
-        return State(self.source, tree.take(self.moving, rows_N))
+        return self.then(tree.take(self.moving, rows_N))
 
     def take(self, rows_N: Tensor) -> State:
         """Rows leave or change sentence: both halves are copied."""
-        return State(tree.take(self.source, rows_N), tree.take(self.moving, rows_N))
+        moving, sentence_N = tree.take(self.moving, rows_N), rows_N // self.width
+        if self.width > 1 and len(rows_N) % self.width == 0:
+            sentence_BK = sentence_N.view(-1, self.width)
+            if bool((sentence_BK == sentence_BK[:, :1]).all()):  # whole sentences: they stay together
+                return State(tree.take(self.source, sentence_BK[:, 0]), moving, self.shared, self.width)
+        return State(tree.take(self.source, sentence_N), moving, self.shared)
 
 
 class Step(NamedTuple):

@@ -259,3 +259,9 @@ def test_a_model_that_looks_nowhere(xattend: Xattend, blind_run: Path, language_
         answer = xattend(words[0], run, *words[2:])
         assert answer.code == 2
         assert "looks at source positions" in answer.err
+
+
+def test_int8_predicts_nearly_the_same(xattend: Xattend, copy_run: Path) -> None:
+    exact, rough = (json.loads(xattend("predict", copy_run, "a b c", "--json", *more).out) for more in ((), ("--int8",)))
+    assert rough["logprob"] == pytest.approx(exact["logprob"], abs=0.3)
+    assert rough["logprob"] != exact["logprob"]

@@ -15,7 +15,7 @@ from xattend.types import EOS, Padded, Space
 CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in registry.names("encoder")]
 CASES += [
     ("rnn", {"reverse": True}), ("rnn", {"cell": "lstm", "layers": 2, "carry": True}), ("birnn", {"cell": "lstm", "carry": True}),
-    ("birnn", {"layers": 2, "cell": "gru-reset-before"}), ("birnn", {"layer_norm": True}),
+    ("birnn", {"layers": 2, "cell": "gru-reset-before"}), ("birnn", {"layer_norm": True}), ("birnn", {"skip": True}),
     ("transformer", {"norm": "post"}), ("transformer", {"positions": "learned"}), *[("ladder", {"rung": r}) for r in range(1, 5)],
 ]  # fmt: skip
 each_encoder = pytest.mark.parametrize(("name", "given"), CASES, ids=[f"{n}-{g}" for n, g in CASES])

@@ -6,6 +6,7 @@ U state_j does not depend on the step, so it is computed once a sequence.
 
 >>> from xattend.types import Memory
 >>> attention = Additive(query_size=8, memory_size=6, size=5)
+>>> import torch
 >>> memory = Memory(torch.randn(2, 4, 6), torch.ones(2, 4, dtype=torch.bool), torch.zeros(2, 6))
 >>> context_BD, weights_BHS, _ = attention.attend(torch.randn(2, 8), attention.bind(memory), None)
 >>> context_BD.shape, weights_BHS.shape
@@ -16,10 +17,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import torch
 from torch import Tensor, nn
 
-from xattend.attention.base import Attention, Bound, TanhScore
+from xattend.attention.base import Attention, Bound, TanhScore, tanh_score
 from xattend.registry import register
 from xattend.tree import Tree
 
@@ -43,9 +43,7 @@ class Additive(Attention):
         return keys_BSA
 
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
-        hidden_BTSA = torch.tanh(self.query(query_BTQ)[:, :, None] + bound.keys_BSA[:, None])
-        scores_BTS: Tensor = self.v(hidden_BTSA).squeeze(-1)
-        return scores_BTS
+        return tanh_score(self.query(query_BTQ), bound.keys_BSA, self.v.weight[0])
 
     def fused_form(self) -> TanhScore | None:
         return TanhScore(self.query.weight, self.v.weight[0])

@@ -51,6 +51,17 @@ def masked_softmax(scores_BTS: Tensor, mask_BS: Tensor) -> Tensor:
     return scores_BTS.masked_fill(padding_B1S, lowest).softmax(dim=-1).masked_fill(padding_B1S, 0.0)
 
 
+def tanh_score(query_BTA: Tensor, keys_BSA: Tensor, v_A: Tensor) -> Tensor:
+    """v . tanh(query_t + key_j) for all t and j, with tanh(x) = 2 sigmoid(2 x) - 1: on a CPU torch's sigmoid is three times as fast.
+
+    >>> query, keys, v = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(4)
+    >>> torch.allclose(tanh_score(query, keys, v), torch.tanh(query[:, :, None] + keys[:, None]) @ v, atol=1e-5)
+    True
+    """
+    hidden_BTSA = torch.sigmoid(torch.add(2 * query_BTA[:, :, None], keys_BSA[:, None], alpha=2))
+    return 2 * (hidden_BTSA @ v_A) - v_A.sum()
+
+
 class Attention(nn.Module):
     """The base class masks, normalises and sums, so that most mechanisms write only `score` (and `keys`).
 
@@ -59,7 +70,7 @@ class Attention(nn.Module):
     """
 
     heads: int = 1
-    stateful: ClassVar[bool] = False
+    stateful: bool = False
     sums_to_one: ClassVar[bool] = True  # False: windows that fade, or a mechanism that looks nowhere
     reads_query: ClassVar[bool] = True  # False: the context does not depend on the decoder's state
 
@@ -97,10 +108,14 @@ class Attention(nn.Module):
         return None
 
     def attend(self, query_BQ: Tensor, bound: Bound, state: Tree) -> tuple[Tensor, Tensor, Tree]:
-        """One query: context_BD, weights_BHS and the state after it."""
-        context_BTD, weights_BTHS, state = self.attend_all(query_BQ[:, None], bound, state)
+        """One query: context_BD, weights_BHS and the state after it.
+
+        A mechanism without a state may be asked by several queries in a row for each row of the memory: a sentence's beams.
+        """
+        queries = len(query_BQ) // len(bound.mask_BS) if len(query_BQ) else 1
+        context_BTD, weights_BTHS, state = self.attend_all(torch.unflatten(query_BQ, 0, (-1, queries)), bound, state)
         assert weights_BTHS is not None
-        return context_BTD[:, 0], weights_BTHS[:, 0], state
+        return context_BTD.flatten(0, 1), weights_BTHS.flatten(0, 1), state
 
     def attend_all(
         self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from xattend.attention.base import Attention, Bound, TanhScore
+from xattend.attention.base import Attention, Bound, TanhScore, tanh_score
 from xattend.registry import register
 from xattend.tree import Tree
 
@@ -38,8 +37,7 @@ class Concat(Attention):
 
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
         query_BTA = F.linear(query_BTQ, self.layer.weight[:, : self.query_size])
-        scores_BTS: Tensor = self.w2(torch.tanh(query_BTA[:, :, None] + bound.keys_BSA[:, None])).squeeze(-1)
-        return scores_BTS
+        return tanh_score(query_BTA, bound.keys_BSA, self.w2.weight[0])
 
     def fused_form(self) -> TanhScore:
         return TanhScore(self.layer.weight[:, : self.query_size], self.w2.weight[0])

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from xattend.attention.additive import Additive
-from xattend.attention.base import Bound
+from xattend.attention.base import Bound, tanh_score
 from xattend.registry import register
 from xattend.tree import Tree
 from xattend.types import Memory
@@ -40,9 +40,7 @@ class _Remembering(Additive):
         return None
 
     def score(self, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
-        hidden_BTSA = torch.tanh(self.query(query_BTQ)[:, :, None] + (bound.keys_BSA + self.remembered(state))[:, None])
-        scores_BTS: Tensor = self.v(hidden_BTSA).squeeze(-1)
-        return scores_BTS
+        return tanh_score(self.query(query_BTQ), bound.keys_BSA + self.remembered(state), self.v.weight[0])
 
 
 @register("attention", "coverage")

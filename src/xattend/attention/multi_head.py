@@ -53,6 +53,7 @@ class MultiHead(Attention):
         self.head: Attention = registry.build("attention", score, width // heads, width // heads)
         if not self.head.reads_query or self.head.heads != 1:
             raise UserError(f"attention.score = '{score}' cannot be the score of a head: it does not compare a query")
+        self.stateful = self.head.stateful
         self.dropout = dropout
 
     def _fold(self, tree_BH: Tree) -> Tree:

@@ -11,6 +11,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+
+def tanh_(x: Tensor) -> Tensor:
+    """tanh(x) = 2 sigmoid(2 x) - 1, in place: on a CPU torch's sigmoid is three times as fast as its tanh.
+
+    >>> torch.allclose(tanh_(torch.tensor([-20.0, 0.0, 0.5])), torch.tensor([-20.0, 0.0, 0.5]).tanh(), atol=1e-6)
+    True
+    """
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
 Gradients = tuple[Tensor, ...]  # of the state's parts; the first is that of h
 
 
@@ -47,7 +57,7 @@ class GRUGates(Gates):
         two = 2 * width
         torch.add(gates_BG[:, :two], recurrent_BG[:, :two], out=kept[:, :two]).sigmoid_()
         n = kept[:, two : 3 * width]
-        torch.addcmul(gates_BG[:, two:], kept[:, :width], recurrent_BG[:, two:], out=n).tanh_()
+        tanh_(torch.addcmul(gates_BG[:, two:], kept[:, :width], recurrent_BG[:, two:], out=n))
         kept[:, 3 * width :] = recurrent_BG[:, two:]
         return torch.lerp(n, h_BH, kept[:, width:two])
 
@@ -70,15 +80,16 @@ class LSTMGates(Gates):
         self.kept = like.new_empty(steps, batch, 4 * width)  # i, f, g, o
         self.c = like.new_empty(steps + 1, batch, width)
         self.c[0] = state[1]
+        self.squashed = like.new_empty(steps, batch, width)  # tanh(c)
 
     def forward(self, t: int, gates_BG: Tensor, recurrent_BG: Tensor, h_BH: Tensor) -> Tensor:
         kept = torch.add(gates_BG, recurrent_BG, out=self.kept[t])
         i, f, g, o = kept.chunk(4, dim=1)
         kept[:, : 2 * h_BH.shape[1]].sigmoid_()
-        g.tanh_()
+        tanh_(g)
         o.sigmoid_()
         torch.addcmul(f * self.c[t], i, g, out=self.c[t + 1])
-        return o * self.c[t + 1].tanh()
+        return o * tanh_(self.squashed[t].copy_(self.c[t + 1]))
 
     def start(self) -> Gradients:
         return self.zero, self.zero
@@ -86,7 +97,7 @@ class LSTMGates(Gates):
     def backward(self, t: int, h_BH: Tensor, d_state: Gradients) -> tuple[Tensor, Tensor, Tensor, Gradients]:
         i, f, g, o = self.kept[t].chunk(4, dim=1)
         d_h, d_c = d_state
-        squashed = self.c[t + 1].tanh()
+        squashed = self.squashed[t]
         d_c = d_c + d_h * o * (1 - squashed.square())
         d_gates = torch.cat(
             [d_c * g * (i - i.square()), d_c * self.c[t] * (f - f.square()), d_c * i * (1 - g.square()), d_h * squashed * (o - o.square())], dim=1

@@ -22,6 +22,7 @@ COMMANDS = {
     "score": "Log-probability of given targets.",
     "align": "Where each target unit looked, as alignment pairs.",
     "grid": "Train every combination of parts and print the cross table.",
+    "bench": "How fast this machine trains each recipe, and where the time goes.",
     "doctor": "What is installed, what is missing, how to get it.",
 }
 

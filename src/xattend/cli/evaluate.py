@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 @options.beam
 @click.option("--show", type=click.IntRange(min=0), default=0, metavar="N", help="Show the first N rows: source, output, reference, attention.")
 @options.copy_unknown
+@options.int8
 @options.as_json
 @options.settings
 @options.data
 @options.plugin
 def command(
     run: Path, split: str | None, file: str | None, columns: dict[str, int | str] | None, beam: int | None, show: int,
-    copy_unknown: bool, as_json: bool, overrides: tuple[str, ...], data_dir: Path | None,
+    copy_unknown: bool, int8: bool, as_json: bool, overrides: tuple[str, ...], data_dir: Path | None,
 ) -> None:  # fmt: skip
     """Decode held-out rows and print every metric.
 
@@ -55,6 +56,8 @@ def command(
     from xattend.report.table import table
 
     model = Model.load(run, options.search_only(overrides, beam))
+    if int8:
+        model.to_int8()
     search = model.search(beam=beam)
     if copy_unknown:
         model.must_look("--copy-unknown")

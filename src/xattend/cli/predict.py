@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 @click.option("--attention", is_flag=True, help="Draw where the model looked; with --json: the weights, target x source.")
 @click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw where the model looked into a .svg or .png file (one TEXT).")
 @options.copy_unknown
+@options.int8
 @options.settings
 @options.plugin
 def command(
     run: Path, texts: tuple[str, ...], file: str | None, columns: dict[str, int | str] | None, beam: int | None, nbest: int | None,
-    as_json: bool, tokens: bool, attention: bool, figure: Path | None, copy_unknown: bool, overrides: tuple[str, ...],
+    as_json: bool, tokens: bool, attention: bool, figure: Path | None, copy_unknown: bool, int8: bool, overrides: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Write an output line for each TEXT, or for each line of a file, in order.
 
@@ -53,6 +54,8 @@ def command(
     from xattend.model import Model
 
     model = Model.load(run, options.search_only(overrides, beam))
+    if int8:
+        model.to_int8()
     search = model.search(beam=beam, nbest=nbest)
     if attention or figure is not None or copy_unknown:
         model.must_look("--copy-unknown" if copy_unknown else "--figure" if figure else "--attention")

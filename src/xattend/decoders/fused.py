@@ -75,15 +75,19 @@ class _Loop(torch.autograd.Function):
         weights_TBS = x_TBG.new_empty(steps, batch, values_BSD.shape[1])
         hidden_TBSA = x_TBG.new_empty(steps, *keys_BSA.shape) if tanh else x_TBG.new_empty(0)
         gates = how.gates(steps, state, x_TBG)
-        context_DG, joint_t, keys_BAS = context_GD.t(), joint.t(), keys_BSA.transpose(1, 2)
+        context_DG, keys_BAS, scaled = context_GD.t(), keys_BSA.transpose(1, 2), joint
+        if tanh:  # v . tanh(q + k) is, but for a constant that softmax takes out, 2 v . sigmoid(2 q + 2 k): see attention/base.py
+            assert v_A is not None
+            twice_BSA, twice_A = 2 * keys_BSA, 2 * v_A
+            scaled = torch.cat([joint[:width], 2 * joint[width:]])
+        joint_t, bias_J = scaled.t(), torch.nn.functional.pad(bias_G, (0, len(joint) - width))
         for t in range(steps):
             h_BH = before_TBH[t]
-            product = h_BH @ joint_t
-            recurrent_BG = product[:, :width] + bias_G
+            product = torch.addmm(bias_J, h_BH, joint_t)
+            recurrent_BG = product[:, :width]
             if tanh:
-                assert v_A is not None
-                torch.add(keys_BSA, product[:, None, width:], out=hidden_TBSA[t]).tanh_()
-                scores_BS = hidden_TBSA[t] @ v_A
+                torch.add(twice_BSA, product[:, None, width:], out=hidden_TBSA[t]).sigmoid_()
+                scores_BS = hidden_TBSA[t] @ twice_A
             else:
                 scores_BS = (h_BH[:, None] @ keys_BAS).squeeze(1).mul_(how.form.scale)  # type: ignore[union-attr]
             weights_TBS[t] = masked_softmax(scores_BS[:, None], mask_BS)[:, 0]
@@ -108,9 +112,10 @@ class _Loop(torch.autograd.Function):
         d_scores_TBS = torch.empty_like(weights_TBS)
         d_all_contexts_TBD = torch.empty_like(contexts_TBD)
         d_keys_BSA = torch.zeros_like(keys_BSA) if tanh else keys_BSA
-        square_BSA = torch.empty_like(keys_BSA)  # one for all steps: it stays in the cache
+        slope_BSA = torch.empty_like(keys_BSA)  # one for all steps: it stays in the cache
         d_v_BA = keys_BSA.new_zeros(batch, keys_BSA.shape[2])
         values_BDS = values_BSD.transpose(1, 2)
+        slope_A = 4 * rest[0] if tanh else joint
         d_state = gates.start()
         for t in range(steps - 1, -1, -1):
             d_state = (d_state[0] + d_outputs_TBH[t], *d_state[1:])
@@ -123,12 +128,12 @@ class _Loop(torch.autograd.Function):
             d_scores_BS = weights_BS * (d_weights_BS - (weights_BS * d_weights_BS).sum(dim=1, keepdim=True))
             d_scores_TBS[t] = d_scores_BS
             d_product_TBJ[t, :, :width] = d_recurrent_BG
-            if tanh:  # d tanh = 1 - hidden^2; the scores' gradients sum to zero over S, which takes the 1 out of d_query
+            if tanh:  # d tanh(x) / dx = 4 s (1 - s), with s = sigmoid(2 x)
                 row_B1S, hidden_BSA = d_scores_BS[:, None], hidden_TBSA[t]
                 d_v_BA += (row_B1S @ hidden_BSA).squeeze(1)
-                torch.square(hidden_BSA, out=square_BSA)
-                d_product_TBJ[t, :, width:] = (row_B1S @ square_BSA).squeeze(1).neg_() * rest[0]
-                d_keys_BSA.addcmul_(d_scores_BS[:, :, None], square_BSA, value=-1.0)
+                torch.addcmul(hidden_BSA, hidden_BSA, hidden_BSA, value=-1.0, out=slope_BSA)
+                d_product_TBJ[t, :, width:] = (row_B1S @ slope_BSA).squeeze(1).mul_(slope_A)
+                d_keys_BSA.addcmul_(d_scores_BS[:, :, None], slope_BSA)
             else:
                 d_before_BH = d_before_BH + (d_scores_BS[:, None] @ keys_BSA).squeeze(1).mul_(ctx.how.form.scale)
             d_state = (torch.addmm(d_before_BH, d_product_TBJ[t], joint), *d_state)
@@ -139,8 +144,8 @@ class _Loop(torch.autograd.Function):
         d_bias_G = d_product_TBJ[:, :, :width].sum(dim=(0, 1))
         d_values_BSD = weights_TBS.permute(1, 2, 0) @ d_all_contexts_TBD.transpose(0, 1)
         if tanh:
-            d_keys_BSA.add_(d_scores_TBS.sum(dim=0)[:, :, None]).mul_(rest[0])
-            d_v_A = d_v_BA.sum(dim=0)
+            d_keys_BSA.mul_(slope_A)
+            d_v_A = 2 * d_v_BA.sum(dim=0)  # the scores' gradients sum to zero over S, which takes out tanh's -1
         else:
             d_keys_BSA = (d_scores_TBS.permute(1, 2, 0) @ before_TBH[:-1].transpose(0, 1)).mul_(ctx.how.form.scale)
             d_v_A = None

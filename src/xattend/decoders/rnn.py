@@ -82,7 +82,7 @@ class RNN(Decoder):
         bound = self.attention.bind(memory)
         feed_BD = memory.summary_BD.new_zeros(len(memory.summary_BD), self.feed_size)
         moving = {"cells": self._first_cells(memory), "attention": self.attention.start(bound), "feed": feed_BD}
-        return State(bound, moving)
+        return State(bound, moving, shared=not self.attention.stateful)
 
     def _first_cells(self, memory: Memory) -> StackState:
         zeros = self.stack.start(len(memory.summary_BD))
@@ -123,7 +123,7 @@ class RNN(Decoder):
             context_BD, weights_BHS, attended = self.attention.attend(output_BD, state.source, attended)
         hidden_BD = self.dropout(self.readout(output_BD, context_BD, embedded_BD))
         feed_BD = hidden_BD if self.feed_size else feed_BD
-        return hidden_BD, weights_BHS, State(state.source, {"cells": cells, "attention": attended, "feed": feed_BD})
+        return hidden_BD, weights_BHS, state.then({"cells": cells, "attention": attended, "feed": feed_BD})
 
     def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
         state, embedded_BTD = self.start(memory), self.dropout(self.embedding(tokens_BT))

@@ -25,9 +25,10 @@ from torch import Tensor, nn
 from xattend.attention.base import Attention, Bound
 from xattend.decoders.base import Decoder
 from xattend.encoders.base import symbol_embedding
+from xattend.layers.cache import Cache
 from xattend.layers.dropout import Dropout
 from xattend.layers.positions import Positions
-from xattend.layers.transformer import Cache, FeedForward, Residual, SelfAttention
+from xattend.layers.transformer import FeedForward, Residual, SelfAttention
 from xattend.registry import register
 from xattend.tree import Tree
 from xattend.types import Memory, Space, State, Step
@@ -35,7 +36,7 @@ from xattend.types import Memory, Space, State, Step
 
 class _Layer(nn.Module):
     def __init__(
-        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, pre_norm: bool
+        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool
     ) -> None:
         super().__init__()
         self.attention = attention
@@ -43,7 +44,7 @@ class _Layer(nn.Module):
         if attention.context_size:  # multi-head attention has its own last layer, and gives the right width
             fits = attention.context_size == width
             self.mix = nn.Identity() if fits else nn.Linear(attention.context_size, width)
-        self.look, self.think = SelfAttention(width, heads, dropout), FeedForward(width, inner, dropout)
+        self.look, self.think = SelfAttention(width, heads, weight_dropout), FeedForward(width, inner, dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
         self.around_source = Residual(width, dropout, pre_norm) if self.mix is not None else None
 
@@ -83,7 +84,8 @@ class Transformer(Decoder):
         layers: Annotated[int, "how many"] = 3,
         heads: Annotated[int, "in each layer's self-attention; [attention] has its own"] = 4,
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
-        dropout: Annotated[float, "on word vectors, weights and every sublayer"] = 0.1,
+        dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
+        weight_dropout: Annotated[float, "on self-attention weights; torch's fastest kernel has none"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
         positions: Annotated[Literal["sinusoidal", "learned", "none"], "how a token knows its place"] = "sinusoidal",
         longest: Annotated[int, "positions of the learned table"] = 512,
@@ -96,7 +98,7 @@ class Transformer(Decoder):
         self.dropout = Dropout(dropout)
         pre_norm = norm == "pre"
         self.layers = nn.ModuleList(
-            [_Layer(make_attention(size), size, heads, inner, dropout, pre_norm) for _ in range(layers)]
+            [_Layer(make_attention(size), size, heads, inner, dropout, weight_dropout, pre_norm) for _ in range(layers)]
         )
         self.last_norm = nn.LayerNorm(size) if pre_norm else nn.Identity()
         self.output = nn.Linear(size, space.symbols())
@@ -119,26 +121,24 @@ class Transformer(Decoder):
     def start(self, memory: Memory) -> State:
         bounds = tuple(layer.attention.bind(memory) for layer in self._layers())
         first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)
-        nothing = memory.states_BSD.new_zeros(len(memory.mask_BS), 0, self.size)
-        return State(
-            {"bounds": bounds, "first": first_BD},
-            {
-                "caches": tuple((nothing, nothing) for _ in bounds),
-                "attention": tuple(layer.attention.start(bound) for layer, bound in zip(self._layers(), bounds, strict=True)),
-            },
-        )
+        moving = {
+            "caches": tuple(Cache(len(memory.mask_BS)) for _ in bounds),
+            "attention": tuple(layer.attention.start(bound) for layer, bound in zip(self._layers(), bounds, strict=True)),
+            "first": first_BD,
+        }
+        return State(bounds, moving, shared=not any(layer.attention.stateful for layer in self._layers()))
 
     def step(self, token_B: Tensor, state: State) -> Step:
         caches, attention = state.moving["caches"], state.moving["attention"]
-        x_BD = self._embed(token_B[:, None], caches[0][0].shape[1], state.source["first"])[:, 0]
+        x_BD = self._embed(token_B[:, None], caches[0].length, state.moving["first"])[:, 0]
         new_caches, new_attention, seen = [], [], []
-        for layer, bound, cache, attended in zip(self._layers(), state.source["bounds"], caches, attention, strict=True):
+        for layer, bound, cache, attended in zip(self._layers(), state.source, caches, attention, strict=True):
             x_BD, weights_BHS, cache, attended = layer.step(x_BD, bound, cache, attended)
             new_caches.append(cache)
             new_attention.append(attended)
             seen.append(weights_BHS)
-        moving = {"caches": tuple(new_caches), "attention": tuple(new_attention)}
-        return Step(self.output(self.last_norm(x_BD)), State(state.source, moving), torch.cat(seen, dim=1))
+        moving = {"caches": tuple(new_caches), "attention": tuple(new_attention), "first": None}
+        return Step(self.output(self.last_norm(x_BD)), state.then(moving), torch.cat(seen, dim=1))
 
     def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
         first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)

@@ -2,6 +2,8 @@
 
 rnn     h_j = cell(x_j, h_{j-1})                          summary = the last state
 birnn   h_j = [forward_j ; backward_j]                    summary = both directions' last states
+        h_j = [forward_j ; backward_j ; e_j] with `skip`  summary = those, and the mean word vector: what stands at j is
+                                                          plain to see from the first update on, so alignments are found sooner
 
 `reverse` feeds the source last word first, with the end mark still at the end (Sutskever et al. 2014). The states are
 turned back afterwards, so that position j of the memory is word j of the source either way.
@@ -92,10 +94,12 @@ class BiRNN(Encoder):
         layers: Annotated[int, "bidirectional layers on top of each other"] = 1,
         dropout: Annotated[float, "on word vectors, between layers and on the states"] = 0.0,
         layer_norm: Annotated[bool, "inside the cells"] = False,
+        skip: Annotated[bool, "word vectors in the memory, beside the states"] = False,
         carry: Annotated[bool, "keep every layer's final state, for a decoder with bridge = \"copy\""] = False,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.size = 2 * size
+        self.size = 2 * size + embedding * skip
+        self.skip = skip
         self.carry = carry
         self.embedding = symbol_embedding(space.symbols(), embedding)
         self.dropout = Dropout(dropout)
@@ -104,8 +108,8 @@ class BiRNN(Encoder):
         self.backwards = nn.ModuleList([Stack(cell, width, size, layer_norm=layer_norm) for width in widths])
 
     def forward(self, source: Padded) -> Memory:
-        states_BSD, mask_BS, lengths_B = self.embedding(source.values), source.mask_BS, source.lengths_B
-        summary_BD, carry = states_BSD[:, 0], []
+        words_BSD, mask_BS, lengths_B = self.embedding(source.values), source.mask_BS, source.lengths_B
+        states_BSD, summary_BD, carry = words_BSD, words_BSD[:, 0], []
         for there, back in zip(self.forwards, self.backwards, strict=True):
             assert isinstance(there, Stack)
             assert isinstance(back, Stack)
@@ -115,5 +119,9 @@ class BiRNN(Encoder):
             states_BSD = torch.cat([right_BSD, turn(left_BSD, lengths_B)], dim=-1)
             summary_BD = torch.cat([right_BD, left_BD], dim=-1)
             carry.append(tuple(torch.cat([a, b], dim=-1) for a, b in zip(right, left, strict=True)))
+        if self.skip:
+            words_BSD = words_BSD * mask_BS[:, :, None]
+            mean_BD = words_BSD.sum(dim=1) / lengths_B.clamp(min=1)[:, None]
+            states_BSD, summary_BD = torch.cat([states_BSD, words_BSD], dim=-1), torch.cat([summary_BD, mean_BD], dim=-1)
         final = tuple(carry) if self.carry else None
         return Memory(self.dropout(states_BSD), mask_BS, summary_BD, (states_BSD.shape[1],), final)

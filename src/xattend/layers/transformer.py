@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from xattend.errors import UserError
+from xattend.layers.cache import Cache
 from xattend.layers.dropout import Dropout
-
-Cache = tuple[Tensor, Tensor]  # keys and values of the positions already read, each [B, T, D]
 
 
 class SelfAttention(nn.Module):
@@ -40,12 +39,15 @@ class SelfAttention(nn.Module):
         q, k, v = (self._heads(part) for part in self.query_key_value(x_BTD).chunk(3, dim=-1))
         return self._attend(q, k, v, None if mask_BTS is None else mask_BTS[:, None], causal)
 
-    def step(self, x_BD: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
-        """One new position, which looks at itself and all before it."""
-        q, k, v = self.query_key_value(x_BD[:, None]).chunk(3, dim=-1)
-        keys_BTD, values_BTD = torch.cat([cache[0], k], dim=1), torch.cat([cache[1], v], dim=1)
-        out_BTD = self._attend(self._heads(q), self._heads(keys_BTD), self._heads(values_BTD), None, False)
-        return out_BTD[:, 0], (keys_BTD, values_BTD)
+    def step(self, x_ND: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
+        """One new position a row, which looks at itself and all before it. N = B x K, the K beams of B sentences."""
+        query_ND, key_ND, value_ND = self.query_key_value(x_ND).chunk(3, dim=-1)
+        cache = cache.append(key_ND, value_ND)
+        query_BKD = torch.unflatten(query_ND, 0, (-1, cache.width))
+        mask_BKM = cache.visible_BKM
+        mask_B1KM = None if mask_BKM is None else mask_BKM[:, None]
+        out_BKD = self._attend(self._heads(query_BKD), self._heads(cache.keys_BMD), self._heads(cache.values_BMD), mask_B1KM, False)
+        return out_BKD.flatten(0, 1), cache
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask_BHTS: Tensor | None, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0

@@ -121,11 +121,12 @@ class Beam(Search):
         for written in range(int(plan.limit_B.max()) + 1):
             step = decoder.step(token_N, state)
             logprobs_NV = plan.scores(step.logits_BV, written)
-            vocabulary = logprobs_NV.shape[1]
-            each_BM = logprobs_NV.view(len(rows_B), size * vocabulary)
-            total_BM = (logprob_BK.view(-1, 1) + logprobs_NV).view_as(each_BM)
+            # the best of each beginning first: the best of the sentence are among them
+            each_NC, word_NC = logprobs_NV.topk(min(2 * size, logprobs_NV.shape[1]), dim=1)
+            each_BM, word_BM = (part.view(len(rows_B), -1) for part in (each_NC, word_NC))
+            total_BM = (logprob_BK.view(-1, 1) + each_NC).view_as(each_BM)
             total_BC, choice_BC = total_BM.topk(2 * size, dim=1)
-            parent_BC, token_BC = choice_BC // vocabulary, choice_BC % vocabulary
+            parent_BC, token_BC = choice_BC // each_NC.shape[1], word_BM.gather(1, choice_BC)
             term_BK, before_BK = torch.zeros_like(logprob_BK), torch.zeros_like(logprob_BK)
             if self.coverage_penalty:
                 before_BK = self.coverage(covered_BKS, mask_BS)
