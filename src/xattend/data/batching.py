@@ -20,6 +20,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from xattend.data.split import Split
+from xattend.data.store import let_go
 from xattend.types import Batch
 
 Rows = np.ndarray[Any, np.dtype[np.int32]]
@@ -46,6 +47,7 @@ class Batches:
             longest = split.lengths[start : start + BLOCK].max(axis=1)
             self.oversized += int((longest > tokens).sum())
             total += int(longest.sum())
+        let_go(split.lengths)
         by_tokens = max(1, tokens * len(split) // max(1, total))
         self.window = WINDOW * min(by_tokens, sentences or by_tokens)
 
@@ -61,6 +63,7 @@ class Batches:
             by_length = _by_length(lengths)
             rows[:] = rows[by_length]
             batches += _cut(rows, lengths.max(axis=1)[by_length], self.tokens, self.sentences)
+        let_go(self.split.lengths)
         turn = np.arange(len(batches))
         random.shuffle(turn)
         return [batches[number] for number in turn]

@@ -1,6 +1,7 @@
 """Rows of different lengths in two flat files, one of values and one of where each row starts and ends.
 
-Written once, front to back; read through a memory map, so that a corpus may be larger than memory.
+Written once, front to back; read row by row from the file, so that a corpus may be larger than memory. (Through a memory
+map, every page that random rows lie in would count as this process's memory, and in time that is the whole file.)
 
 >>> import tempfile
 >>> folder = Path(tempfile.mkdtemp())
@@ -12,7 +13,10 @@ Written once, front to back; read through a memory map, so that a corpus may be 
 
 from __future__ import annotations
 
+import io
+import mmap
 import os
+import struct
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +25,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+BOUND = struct.Struct("=qq")  # where a row starts and ends, in values
 
 
 def values_file(path: Path) -> Path:
@@ -38,6 +43,15 @@ def open_array(path: Path, dtype: Any, columns: int | None = None) -> Array:
         return np.zeros((0, *shape[1:]), dtype)
     flat = np.asarray(np.memmap(path, dtype=dtype, mode="r"))  # a plain array over the map: np.memmap itself slices slowly
     return flat.reshape(shape)
+
+
+def let_go(mapped: Array) -> None:
+    """Takes a mapped array's pages out of this process's memory; they come back from the file when they are read."""
+    base: Any = mapped
+    while base is not None and not isinstance(base, mmap.mmap):
+        base = base.base if isinstance(base, np.ndarray) else None
+    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def keep_rows(path: Path, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
@@ -88,27 +102,40 @@ class RowFile:
     def __init__(self, path: Path, dtype: Any) -> None:
         self.path = path
         self.dtype = np.dtype(dtype)
-        self._open: tuple[Array, Array] | None = None
+        self._open: tuple[io.FileIO, io.FileIO] | None = None  # values, bounds
 
-    def _arrays(self) -> tuple[Array, Array]:
+    def _files(self) -> tuple[io.FileIO, io.FileIO]:
         if self._open is None:
-            self._open = open_array(values_file(self.path), self.dtype), open_array(bounds_file(self.path), np.int64, 2)
+            values, bounds = values_file(self.path), bounds_file(self.path)
+            self._open = io.FileIO(values), io.FileIO(bounds)
         return self._open
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_open": None}
 
     def __len__(self) -> int:
-        return len(self._arrays()[1])
+        return os.fstat(self._files()[1].fileno()).st_size // BOUND.size
 
     def __getitem__(self, row: int) -> Array:
-        values, bounds = self._arrays()
-        start, end = bounds[row].tolist()
-        return values[start:end]
+        values, bounds = self._files()
+        if row < 0:
+            row += len(self)
+        found = os.pread(bounds.fileno(), BOUND.size, row * BOUND.size)
+        if row < 0 or len(found) < BOUND.size:
+            raise IndexError(f"no row {row} in {self.path}")
+        start, end = BOUND.unpack(found)
+        width = self.dtype.itemsize
+        return np.frombuffer(os.pread(values.fileno(), (end - start) * width, start * width), self.dtype)
 
     def text(self, row: int) -> str:
         return self[row].tobytes().decode("utf-8")
 
     def texts(self, start: int, stop: int) -> list[str]:
-        values, bounds = self._arrays()
-        return [values[first:last].tobytes().decode("utf-8") for first, last in bounds[start:stop].tolist()]
+        """Rows in a row, of bytes: read in one go."""
+        values, bounds = self._files()
+        found = np.frombuffer(os.pread(bounds.fileno(), (stop - start) * BOUND.size, start * BOUND.size), np.int64).reshape(-1, 2)
+        if not len(found):
+            return []
+        first, last = int(found[0, 0]), int(found[-1, 1])
+        data = os.pread(values.fileno(), last - first, first)
+        return [data[begin - first : end - first].decode("utf-8") for begin, end in found.tolist()]
