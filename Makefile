@@ -1,13 +1,14 @@
 # make demo   trains a real model on real names in two minutes and shows where it looked
 # make test   runs every test
-# Both make their own environment in .venv first; nothing but Python 3.11 or newer is needed.
+# make bench  times xattend beside its peers, for an hour or more (DATA=folder with multi30k, ROUNDS=3)
+# All make their own environment in .venv first; nothing but Python 3.11 or newer is needed.
 
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := runs/demo
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test clean
+.PHONY: demo test bench clean
 
 demo: .venv/installed
 	$(BIN)/xattend train transliterate -s training.minutes=2.0 --out $(RUN) --overwrite
@@ -19,6 +20,9 @@ test: .venv/developed
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+bench: .venv/developed
+	$(BIN)/python benchmarks/bench.py $(if $(DATA),--data $(DATA)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 # torch is pinned here, and only here, so that everybody tests the same build; the package itself asks for a lower bound
 .venv/python:

@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=15.0, help="of each training; decoding takes half of it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="peers, with commas between")
-    parser.add_argument("--rows", default="", help="only rows whose title has this in it")
+    parser.add_argument("--rows", action="append", default=[], help="only rows whose title has this in it; repeat for more")
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "bench")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "bench", help="writes OUT.json and OUT.md")
     chosen = parser.parse_args()
@@ -178,7 +178,7 @@ def main() -> None:
     found = peers([name for name in chosen.only.split(",") if name])
     for peer in found:
         install(peer, work / "envs")
-    rows = [(title, job) for title, job in ROWS if chosen.rows in title]
+    rows = [(title, job) for title, job in ROWS if not chosen.rows or any(part in title for part in chosen.rows)]
     for number in range(chosen.rounds):
         for title, job in rows:
             seconds = chosen.seconds / (2 if job["job"] == "decode" else 1)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 import torch
+from torch import nn
 
 from xattend import recipe as recipes
 from xattend import registry
@@ -35,7 +36,8 @@ from xattend.training.weights import from_bytes, put
 from xattend.types import EOS, Batch, Padded, Prediction
 
 WINDOW = 2048  # rows sorted by length together; what a stream of predictions holds in memory
-BATCH_TOKENS = 4096
+BATCH_CHARACTERS = 16_384  # rows times the longest of them: 64 sentences or so
+LARGE = 1 << 20  # weights of a layer that are worth laying out anew
 BATCH_ROWS = 256  # so that short rows with a large vocabulary stay within memory, too
 
 Tick = Callable[[int], None]  # told of so many more rows that were answered
@@ -65,6 +67,7 @@ class Model:
         self.source = source
         self.target = target
         self.system = system.eval()
+        _lay_out(system)
 
     @staticmethod
     def load(path: str | Path, overrides: Iterable[str] = ()) -> Model:
@@ -187,6 +190,17 @@ class Model:
             yield from (answers[i] for i in range(len(window)))
 
 
+def _lay_out(system: nn.Module) -> None:
+    """Large layers' weights column by column in memory: a product with a single row is then twice as fast, and no other slower.
+
+    A layer that shares its weights with a lookup table stays as it is: looking up needs rows.
+    """
+    tables = {module.weight.data_ptr() for module in system.modules() if isinstance(module, nn.Embedding)}
+    for module in system.modules():
+        if type(module) is nn.Linear and module.weight.numel() >= LARGE and module.weight.data_ptr() not in tables:
+            module.weight.data = module.weight.data.t().contiguous().t()
+
+
 def _length(row: Row) -> int:
     """In characters, which is a good enough measure."""
     return max(len(row.source), len(row.target or ""))
@@ -196,7 +210,7 @@ def _batches(order: list[int], window: list[Row]) -> Iterator[list[int]]:
     """Rows of like length, as many as the budget allows."""
     batch: list[int] = []
     for i in order:
-        if batch and (len(batch) == BATCH_ROWS or (len(batch) + 1) * _length(window[i]) > BATCH_TOKENS):
+        if batch and (len(batch) == BATCH_ROWS or (len(batch) + 1) * _length(window[i]) > BATCH_CHARACTERS):
             yield batch
             batch = []
         batch.append(i)
