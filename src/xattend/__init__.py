@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING
 
 # torch's threads wait for each other by spinning, for long: on a machine with something else to do, training with two
-# threads is then up to twenty times slower. A short spin costs nothing when alone. Read when torch is first imported.
+# threads was measured up to twenty times slower then. A short spin costs nothing when alone. Read when torch is first imported.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 

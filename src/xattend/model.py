@@ -191,7 +191,7 @@ class Model:
 
 
 def _lay_out(system: nn.Module) -> None:
-    """Large layers' weights column by column in memory: a product with a single row is then twice as fast, and no other slower.
+    """Large layers' weights column by column in memory: a product with a single row is then twice as fast.
 
     A layer that shares its weights with a lookup table stays as it is: looking up needs rows.
     """

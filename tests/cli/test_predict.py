@@ -265,3 +265,13 @@ def test_int8_predicts_nearly_the_same(xattend: Xattend, copy_run: Path) -> None
     exact, rough = (json.loads(xattend("predict", copy_run, "a b c", "--json", *more).out) for more in ((), ("--int8",)))
     assert rough["logprob"] == pytest.approx(exact["logprob"], abs=0.3)
     assert rough["logprob"] != exact["logprob"]
+
+
+def test_large_layers_laid_out_anew_predict_the_same(copy_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = package.load(str(copy_run)).predict(TEXTS)
+    monkeypatch.setattr("xattend.model.LARGE", 1)
+    model = package.load(str(copy_run))
+    assert any(not weight.is_contiguous() for weight in model.system.parameters())
+    after = model.predict(TEXTS)
+    assert [one.text for one in after] == [one.text for one in before]
+    assert [one.logprob for one in after] == pytest.approx([one.logprob for one in before], abs=1e-4)

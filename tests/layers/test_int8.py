@@ -31,6 +31,13 @@ def test_rows_of_very_different_size_have_scales_of_their_own() -> None:
     assert bool((error < 0.03 * layer(x).std(dim=0)).all())
 
 
+def test_weights_laid_out_by_columns() -> None:
+    layer, x = nn.Linear(30, 20), torch.randn(5, 30)
+    by_rows = Int8Linear(layer)(x)
+    layer.weight.data = layer.weight.data.t().contiguous().t()
+    torch.testing.assert_close(Int8Linear(layer)(x), by_rows)
+
+
 def test_a_row_of_zeros() -> None:
     layer = nn.Linear(4, 3)
     nn.init.zeros_(layer.weight)

@@ -101,9 +101,10 @@ def _open(name: str, overrides: tuple[str, ...], data_dir: Path | None) -> tuple
     root = Path(name).parent.resolve() if Path(name).is_file() else Path.cwd()
     try:
         return given, job.open_data(given, root, data_dir), False
-    except UserError:
+    except UserError as error:
         if given.data.task is not None or Path(name).is_file():
             raise
+        click.echo(f"{name} is timed on made-up rows: {error}", err=True)
     short = (given.data.source or given.data.target or {}).get("unit") == "character"
     data = {"task": "dates"} if short else {"task": "sentences"}
     made_up = recipes.Recipe({**given.sections, "data": data}, given.origin, given.text, given.overridden).resolve()
