@@ -89,7 +89,10 @@ class Model:
         """The recipe's search with other settings: `beam=1` is greedy, a larger one beam search. Limits on length stay."""
         kind, given = self.recipe.part("search")
         if beam is not None:
-            kind = "greedy" if beam == 1 and (nbest or 1) == 1 else "beam"
+            if beam == 1 and (nbest or 1) == 1:
+                kind = "greedy"
+            elif "size" not in registry.settings(registry.find("search", kind)):
+                kind = "beam"
             known = registry.settings(registry.find("search", kind))
             given = {key: value for key, value in {**given, "size": beam}.items() if key in known}
         if nbest is not None and nbest > 1:

@@ -119,23 +119,25 @@ class State:
     moving   what a step changes: recurrent states, key/value cache, coverage
     shared   whether the decoder can do with one row of `source` a sentence, however many hypotheses look at it
     width    hypotheses to a row of `source`, one after the other in `moving`
+    looks    whether it is asked where each step looks; if not, a decoder may leave the weights out to save their cost
     """
 
     source: Tree
     moving: Tree
     shared: bool = False
     width: int = 1
+    looks: bool = True
 
     def then(self, moving: Tree) -> State:
         """The state after a step."""
-        return replace(self, moving=moving)
+        return State(self.source, moving, self.shared, self.width, self.looks)
 
     def beams(self, times: int) -> State:
         """One hypothesis a sentence becomes `times` of them."""
         moving = tree.repeat(self.moving, times)
         if self.shared:
-            return State(self.source, moving, True, self.width * times)
-        return State(tree.repeat(self.source, times), moving)
+            return State(self.source, moving, True, self.width * times, self.looks)
+        return State(tree.repeat(self.source, times), moving, looks=self.looks)
 
     def reorder(self, rows_N: Tensor) -> State:
         """Hypotheses change places within their own sentence, so only the moving half is copied."""
@@ -147,16 +149,24 @@ class State:
         if self.width > 1 and len(rows_N) % self.width == 0:
             sentence_BK = sentence_N.view(-1, self.width)
             if bool((sentence_BK == sentence_BK[:, :1]).all()):  # whole sentences: they stay together
-                return State(tree.take(self.source, sentence_BK[:, 0]), moving, self.shared, self.width)
-        return State(tree.take(self.source, sentence_N), moving, self.shared)
+                return State(tree.take(self.source, sentence_BK[:, 0]), moving, self.shared, self.width, self.looks)
+        return State(tree.take(self.source, sentence_N), moving, self.shared, looks=self.looks)
 
 
 class Step(NamedTuple):
-    """One decoder step: scores of the next token, the state after it, and where it looked."""
+    """One decoder step: scores of the next token, the state after it, and where it looked.
+
+    The weights may be None if the state said that nobody asks for them (`State.looks`).
+    """
 
     logits_BV: Tensor
     state: State
-    weights_BHS: Tensor
+    weights_BHS: Tensor | None
+
+    def looked(self) -> Tensor:
+        """The weights, for whoever has asked for them."""
+        assert self.weights_BHS is not None
+        return self.weights_BHS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from tests.search.models import WORDS, Attending, Named, Table, alone, replay, sources
 from xattend import registry
 from xattend.errors import UserError
-from xattend.search import Beam, Exact, Greedy, Sample, Search
+from xattend.search import Beam, Exact, Greedy, MinimumRisk, Sample, Search
 from xattend.types import EOS, PAD, UNK, Hypothesis, Memory
 
 KINDS = registry.names("search")
@@ -36,14 +36,14 @@ def the_same(first: list[Hypothesis], second: list[Hypothesis]) -> None:
 
 
 def test_all_are_registered() -> None:
-    assert KINDS == ["beam", "exact", "greedy", "sample"]
+    assert KINDS == ["beam", "exact", "greedy", "minimum-risk", "sample"]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "beam bound", "beam coverage"])
 def test_batch_1_equals_batch_64(kind: str) -> None:
     kind, _, variant = kind.partition(" ")
     settings: dict[str, object] = {"max_ratio": 1.0, "max_extra": 3}
-    if kind in ("beam", "sample"):
+    if kind in ("beam", "minimum-risk", "sample"):
         settings["nbest"] = 3
     if variant:
         settings |= {"stop": "bound"} if variant == "bound" else {"coverage_penalty": 0.3, "penalty": "gnmt"}
@@ -57,7 +57,7 @@ def test_batch_1_equals_batch_64(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_and_logprobs_equal_a_teacher_forced_replay(kind: str) -> None:
-    settings = {"nbest": 5} if kind in ("beam", "sample", "exact") else {}
+    settings = {"nbest": 5} if kind in ("beam", "minimum-risk", "sample", "exact") else {}
     decoder, memory = Attending(VOCABULARY, seed=3), sources([4, 1, 7])
     for row, group in enumerate(make(kind, **settings).search(decoder, memory, attention=True)):
         for hypothesis in group:
@@ -106,12 +106,13 @@ def test_a_prefix_the_model_excludes_is_obeyed(kind: str) -> None:
     assert make(kind).search(decoder, sources([2]), prefix=[[5]])[0][0].tokens[0] == 5
 
 
-@pytest.mark.parametrize("kind", ["beam", "greedy", "sample"])  # exact finds an end however unlikely
+@pytest.mark.parametrize("kind", ["beam", "greedy", "minimum-risk", "sample"])  # exact finds an end however unlikely
 def test_limits_come_from_each_own_source_length(kind: str) -> None:
     decoder = Attending(VOCABULARY)
     with torch.no_grad():
         decoder.output.bias[EOS] = -50.0  # never ends
-    found = make(kind, max_ratio=1.5, max_extra=2, max_length=9).search(decoder, sources([1, 2, 3, 40]), attention=True)
+    size = {"size": 5} if kind == "minimum-risk" else {}  # 10 of 12 words are kept otherwise, the end among them
+    found = make(kind, max_ratio=1.5, max_extra=2, max_length=9, **size).search(decoder, sources([1, 2, 3, 40]), attention=True)
     assert [len(group[0].tokens) for group in found] == [4, 5, 7, 9]  # ceil(1.5 n) + 2, at most 9
     assert not any(group[0].finished for group in found)
     for group in found:
@@ -178,11 +179,11 @@ def test_broken_scores_are_said(kind: str) -> None:
 
 
 def test_settings_are_checked() -> None:
-    wrong = {"beam": {"size": 0}, "sample": {"top_p": 0.0}, "exact": {"budget": 0}, "greedy": {"max_length": 0}}
+    wrong = {"beam": {"size": 0}, "minimum-risk": {"temperature": 0.0}, "sample": {"top_p": 0.0}, "exact": {"budget": 0}, "greedy": {"max_length": 0}}
     for kind, settings in wrong.items():
         with pytest.raises(UserError):
             registry.build("search", kind, **settings)
 
 
 def test_searches_are_what_they_say() -> None:
-    assert [type(make(kind)) for kind in KINDS] == [Beam, Exact, Greedy, Sample]
+    assert [type(make(kind)) for kind in KINDS] == [Beam, Exact, Greedy, MinimumRisk, Sample]

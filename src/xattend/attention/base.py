@@ -107,15 +107,17 @@ class Attention(nn.Module):
         """The score in one of the forms that a fused decoder knows, if it has one."""
         return None
 
-    def attend(self, query_BQ: Tensor, bound: Bound, state: Tree) -> tuple[Tensor, Tensor, Tree]:
-        """One query: context_BD, weights_BHS and the state after it.
+    def attend(
+        self, query_BQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True
+    ) -> tuple[Tensor, Tensor | None, Tree]:
+        """One query: context_BD, weights_BHS and the state after it. `weights=False` as below.
 
         A mechanism without a state may be asked by several queries in a row for each row of the memory: a sentence's beams.
         """
         queries = len(query_BQ) // len(bound.mask_BS) if len(query_BQ) else 1
-        context_BTD, weights_BTHS, state = self.attend_all(torch.unflatten(query_BQ, 0, (-1, queries)), bound, state)
-        assert weights_BTHS is not None
-        return context_BTD.flatten(0, 1), weights_BTHS.flatten(0, 1), state
+        query_BTQ = query_BQ.view(-1, queries, query_BQ.shape[1])
+        context_BTD, weights_BTHS, state = self.attend_all(query_BTQ, bound, state, weights=weights)
+        return context_BTD.flatten(0, 1), None if weights_BTHS is None else weights_BTHS.flatten(0, 1), state
 
     def attend_all(
         self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True
@@ -133,6 +135,7 @@ class Attention(nn.Module):
         contexts, seen = [], []
         for query_BQ in query_BTQ.unbind(dim=1):
             context_BD, weights_BHS, state = self.attend(query_BQ, bound, state)
+            assert weights_BHS is not None
             contexts.append(context_BD)
             seen.append(weights_BHS)
         return torch.stack(contexts, dim=1), torch.stack(seen, dim=1), state

@@ -14,7 +14,7 @@ torch.Size([3, 2, 4])
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,18 @@ from xattend.errors import UserError
 from xattend.registry import Named, register
 from xattend.tree import Tree
 from xattend.types import Memory
+
+
+class _Heads(NamedTuple):
+    """What MultiHead binds: the heads' own memory, [B, H, ...], and what torch's kernel needs of the mask.
+
+    bias_B11S   0 at positions to look at (at all, in a row that has none), else minus infinity. None: no padding
+    dead_B111   rows that have none: their context is zero. None: there is no such row
+    """
+
+    inner: Bound
+    bias_B11S: Tensor | None
+    dead_B111: Tensor | None
 
 
 @register("attention", "multi-head")
@@ -71,10 +83,18 @@ class MultiHead(Attention):
         keys_NSd, values_NSd = self._split(self.key(memory.states_BSD)), self._split(self.value(memory.states_BSD))
         mask_NS = memory.mask_BS.repeat_interleave(self.heads, dim=0)
         inner = self.head.bind(Memory(keys_NSd, mask_NS, keys_NSd.mean(dim=1)))._replace(values_BSD=values_NSd)
-        return Bound(memory.states_BSD[:, :0], memory.states_BSD[:, :0], memory.mask_BS, self._unfold(inner))
+        bias_B11S = dead_B111 = None
+        if self._by_fused_kernel and not bool(memory.mask_BS.all()):
+            seen_B11S = memory.mask_BS[:, None, None]
+            none_B111 = ~seen_B11S.any(dim=3, keepdim=True)
+            if bool(none_B111.any()):  # the kernel would give NaN
+                seen_B11S, dead_B111 = seen_B11S | none_B111, none_B111
+            bias_B11S = keys_NSd.new_zeros(seen_B11S.shape).masked_fill_(~seen_B11S, -torch.inf)
+        heads = _Heads(self._unfold(inner), bias_B11S, dead_B111)
+        return Bound(memory.states_BSD[:, :0], memory.states_BSD[:, :0], memory.mask_BS, heads)
 
     def start(self, bound: Bound) -> Tree:
-        return self._unfold(self.head.start(self._fold(bound.extra)))
+        return self._unfold(self.head.start(self._fold(bound.extra.inner)))
 
     @property
     def _by_fused_kernel(self) -> bool:
@@ -83,20 +103,9 @@ class MultiHead(Attention):
     def attend_all(
         self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True
     ) -> tuple[Tensor, Tensor | None, Tree]:
-        query_NTd = self._split(self.query(query_BTQ))
         if self._by_fused_kernel and not weights:
-            query_BHTd = torch.unflatten(query_NTd, 0, (-1, self.heads))
-            inner = bound.extra
-            # a row with nothing to look at must give zeros; the kernel would give NaN
-            alive_B111 = bound.mask_BS.any(dim=1)[:, None, None, None]
-            mask_B11S = bound.mask_BS[:, None, None] | ~alive_B111
-            heads_BHTd = F.scaled_dot_product_attention(
-                query_BHTd, inner.keys_BSA, inner.values_BSD, attn_mask=mask_B11S,
-                dropout_p=self.dropout if self.training else 0.0,
-            )  # fmt: skip
-            heads_BHTd = heads_BHTd.masked_fill(~alive_B111, 0.0)
-            return self.out(heads_BHTd.transpose(1, 2).flatten(2)), None, state
-        inner = self._fold(bound.extra)
+            return self._through_kernel(self.query(query_BTQ), bound.extra), None, state
+        query_NTd, inner = self._split(self.query(query_BTQ)), self._fold(bound.extra.inner)
         heads_NTd, weights_NTHS, inner_state = self.head.attend_all(query_NTd, inner, self._fold(state))
         assert weights_NTHS is not None
         if self.dropout and self.training:
@@ -104,3 +113,15 @@ class MultiHead(Attention):
         heads_BTD = torch.unflatten(heads_NTd, 0, (-1, self.heads)).transpose(1, 2).flatten(2)
         weights_BTHS = torch.unflatten(weights_NTHS[:, :, 0], 0, (-1, self.heads)).transpose(1, 2)
         return self.out(heads_BTD), weights_BTHS, self._unfold(inner_state)
+
+    def _through_kernel(self, query_BTD: Tensor, heads: _Heads) -> Tensor:
+        batch, length, width = query_BTD.shape
+        mixed_BHTd = F.scaled_dot_product_attention(
+            query_BTD.view(batch, length, self.heads, width // self.heads).transpose(1, 2),
+            heads.inner.keys_BSA, heads.inner.values_BSD, attn_mask=heads.bias_B11S,
+            dropout_p=self.dropout if self.training else 0.0,
+        )  # fmt: skip
+        if heads.dead_B111 is not None:
+            mixed_BHTd = mixed_BHTd.masked_fill(heads.dead_B111, 0.0)
+        context_BTQ: Tensor = self.out(mixed_BHTd.transpose(1, 2).flatten(2))
+        return context_BTQ

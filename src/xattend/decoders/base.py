@@ -40,5 +40,5 @@ class Decoder(nn.Module):
         for token_B in target.values[:, :-1].unbind(dim=1):
             step = self.step(token_B, state)
             state = step.state
-            seen.append(step.weights_BHS)
+            seen.append(step.looked())
         return torch.stack(seen, dim=1)

@@ -112,15 +112,15 @@ class RNN(Decoder):
         hidden_BD, weights_BHS, state = self._advance(embedded_BD, state)
         return Step(self.output(hidden_BD), state, weights_BHS)
 
-    def _advance(self, embedded_BD: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+    def _advance(self, embedded_BD: Tensor, state: State) -> tuple[Tensor, Tensor | None, State]:
         """One step from the previous word's vector: what the words are scored from, where it looked, the new state."""
         cells, attended, feed_BD = state.moving["cells"], state.moving["attention"], state.moving["feed"]
         if self.context_first:
-            context_BD, weights_BHS, attended = self.attention.attend(cells[-1][0], state.source, attended)
+            context_BD, weights_BHS, attended = self.attention.attend(cells[-1][0], state.source, attended, weights=state.looks)
             output_BD, cells = self.stack(torch.cat([embedded_BD, feed_BD, context_BD], dim=-1), cells)
         else:
             output_BD, cells = self.stack(torch.cat([embedded_BD, feed_BD], dim=-1), cells)
-            context_BD, weights_BHS, attended = self.attention.attend(output_BD, state.source, attended)
+            context_BD, weights_BHS, attended = self.attention.attend(output_BD, state.source, attended, weights=state.looks)
         hidden_BD = self.dropout(self.readout(output_BD, context_BD, embedded_BD))
         feed_BD = hidden_BD if self.feed_size else feed_BD
         return hidden_BD, weights_BHS, state.then({"cells": cells, "attention": attended, "feed": feed_BD})

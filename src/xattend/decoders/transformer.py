@@ -49,29 +49,23 @@ class _Layer(nn.Module):
         self.around_source = Residual(width, dropout, pre_norm) if self.mix is not None else None
 
     def forward(self, x_BTD: Tensor, bound: Bound) -> Tensor:
-        def read(query_BTD: Tensor) -> Tensor:
+        x_BTD = self.around_look.after(x_BTD, self.look(self.around_look.before(x_BTD), None, causal=True))
+        if self.mix is not None and self.around_source is not None:
+            query_BTD = self.around_source.before(x_BTD)
             context_BTD, _, _ = self.attention.attend_all(query_BTD, bound, self.attention.start(bound), weights=False)
-            mixed_BTD: Tensor = self.mix(context_BTD)  # type: ignore[misc]
-            return mixed_BTD
+            x_BTD = self.around_source.after(x_BTD, self.mix(context_BTD))
+        return self.around_think.after(x_BTD, self.think(self.around_think.before(x_BTD)))
 
-        x_BTD, _ = self.around_look(x_BTD, lambda x: self.look(x, None, causal=True))
-        if self.around_source is not None:
-            x_BTD, _ = self.around_source(x_BTD, read)
-        x_BTD, _ = self.around_think(x_BTD, self.think)
-        return x_BTD
-
-    def step(self, x_BD: Tensor, bound: Bound, cache: Cache, attended: Tree) -> tuple[Tensor, Tensor, Cache, Tree]:
-        def read(query_BD: Tensor) -> tuple[Tensor, tuple[Tensor, Tree]]:
-            context_BD, weights_BHS, state = self.attention.attend(query_BD, bound, attended)
-            return (context_BD if self.mix is None else self.mix(context_BD)), (weights_BHS, state)
-
-        x_BD, cache = self.around_look(x_BD, lambda x: self.look.step(x, cache))
-        if self.around_source is not None:
-            x_BD, (weights_BHS, attended) = self.around_source(x_BD, read)
-        else:
-            _, (weights_BHS, attended) = read(x_BD)
-        x_BD, _ = self.around_think(x_BD, self.think)
-        return x_BD, weights_BHS, cache, attended
+    def step(
+        self, x_BD: Tensor, bound: Bound, cache: Cache, number: int, attended: Tree, looks: bool
+    ) -> tuple[Tensor, Tensor | None, Tree]:
+        x_BD = self.around_look.after(x_BD, self.look.step(self.around_look.before(x_BD), cache, number))
+        query_BD = x_BD if self.around_source is None else self.around_source.before(x_BD)
+        context_BD, weights_BHS, attended = self.attention.attend(query_BD, bound, attended, weights=looks)
+        if self.mix is not None and self.around_source is not None:
+            x_BD = self.around_source.after(x_BD, self.mix(context_BD))
+        x_BD = self.around_think.after(x_BD, self.think(self.around_think.before(x_BD)))
+        return x_BD, weights_BHS, attended
 
 
 @register("decoder", "transformer")
@@ -111,8 +105,8 @@ class Transformer(Decoder):
         return [layer for layer in self.layers if isinstance(layer, _Layer)]
 
     def _embed(self, tokens_BT: Tensor, start: int, first_BD: Tensor | None) -> Tensor:
-        x_BTD: Tensor = self.embedding(tokens_BT) * math.sqrt(self.size)
-        x_BTD = x_BTD + self.positions(start, start + tokens_BT.shape[1], x_BTD)
+        x_BTD: Tensor = self.embedding(tokens_BT)
+        x_BTD = torch.add(self.positions(start, start + tokens_BT.shape[1], x_BTD), x_BTD, alpha=math.sqrt(self.size))
         if first_BD is not None and start == 0:
             x_BTD = torch.cat([x_BTD[:, :1] + first_BD[:, None], x_BTD[:, 1:]], dim=1)
         dropped_BTD: Tensor = self.dropout(x_BTD)
@@ -122,23 +116,25 @@ class Transformer(Decoder):
         bounds = tuple(layer.attention.bind(memory) for layer in self._layers())
         first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)
         moving = {
-            "caches": tuple(Cache(len(memory.mask_BS)) for _ in bounds),
+            "cache": Cache(len(memory.mask_BS), memory.mask_BS.device),
             "attention": tuple(layer.attention.start(bound) for layer, bound in zip(self._layers(), bounds, strict=True)),
             "first": first_BD,
         }
         return State(bounds, moving, shared=not any(layer.attention.stateful for layer in self._layers()))
 
     def step(self, token_B: Tensor, state: State) -> Step:
-        caches, attention = state.moving["caches"], state.moving["attention"]
-        x_BD = self._embed(token_B[:, None], caches[0].length, state.moving["first"])[:, 0]
-        new_caches, new_attention, seen = [], [], []
-        for layer, bound, cache, attended in zip(self._layers(), state.source, caches, attention, strict=True):
-            x_BD, weights_BHS, cache, attended = layer.step(x_BD, bound, cache, attended)
-            new_caches.append(cache)
-            new_attention.append(attended)
-            seen.append(weights_BHS)
-        moving = {"caches": tuple(new_caches), "attention": tuple(new_attention), "first": None}
-        return Step(self.output(self.last_norm(x_BD)), state.then(moving), torch.cat(seen, dim=1))
+        x_BD = self._embed(token_B[:, None], state.moving["cache"].length, state.moving["first"])[:, 0]
+        cache = state.moving["cache"].grow()
+        attention, seen = [], []
+        for number, layer in enumerate(self._layers()):
+            attended = state.moving["attention"][number]
+            x_BD, weights_BHS, attended = layer.step(x_BD, state.source[number], cache, number, attended, state.looks)
+            attention.append(attended)
+            if weights_BHS is not None:
+                seen.append(weights_BHS)
+        moving = {"cache": cache, "attention": tuple(attention), "first": None}
+        looked_BHS = torch.cat(seen, dim=1) if len(seen) == len(attention) else None
+        return Step(self.output(self.last_norm(x_BD)), state.then(moving), looked_BHS)
 
     def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
         first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)

@@ -29,10 +29,9 @@ class _Layer(nn.Module):
         self.look, self.think = SelfAttention(width, heads, weight_dropout), FeedForward(width, inner, dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
 
-    def forward(self, x_BSD: Tensor, mask_BTS: Tensor) -> Tensor:
-        x_BSD, _ = self.around_look(x_BSD, lambda x: self.look(x, mask_BTS))
-        x_BSD, _ = self.around_think(x_BSD, self.think)
-        return x_BSD
+    def forward(self, x_BSD: Tensor, mask_BTS: Tensor | None) -> Tensor:
+        x_BSD = self.around_look.after(x_BSD, self.look(self.around_look.before(x_BSD), mask_BTS))
+        return self.around_think.after(x_BSD, self.think(self.around_think.before(x_BSD)))
 
 
 @register("encoder", "transformer")
@@ -62,8 +61,10 @@ class Transformer(Encoder):
     def forward(self, source: Padded) -> Memory:
         x_BSD = self.embedding(source.values) * math.sqrt(self.size)
         x_BSD = self.dropout(x_BSD + self.positions(0, x_BSD.shape[1], x_BSD))
-        # a row without any real position looks at everything rather than at nothing: its states are masked anyway
-        mask_BTS = (source.mask_BS | ~source.mask_BS.any(dim=1, keepdim=True))[:, None]
+        mask_BTS = None
+        if not bool(source.mask_BS.all()):
+            # a row without any real position looks at everything rather than at nothing: its states are masked anyway
+            mask_BTS = (source.mask_BS | ~source.mask_BS.any(dim=1, keepdim=True))[:, None]
         for layer in self.layers:
             x_BSD = layer(x_BSD, mask_BTS)
         x_BSD = self.last_norm(x_BSD)

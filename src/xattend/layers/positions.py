@@ -52,4 +52,5 @@ class Positions(nn.Module):
             return rows_LD
         if end > len(self.table_LD):
             self.table_LD = sinusoids(max(64, 2 * end), like.shape[-1]).to(like)
-        return self.table_LD[start:end].to(like.dtype)
+        rows_LD = self.table_LD[start:end]
+        return rows_LD if rows_LD.dtype == like.dtype else rows_LD.to(like.dtype)

@@ -8,10 +8,6 @@ Shapes: B batch, T positions, S positions looked at, H heads, d width of a head,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -32,22 +28,22 @@ class SelfAttention(nn.Module):
         self.query_key_value = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def _heads(self, vectors_BTD: Tensor) -> Tensor:
-        return torch.unflatten(vectors_BTD, -1, (self.heads, -1)).transpose(1, 2)
-
     def forward(self, x_BTD: Tensor, mask_BTS: Tensor | None, *, causal: bool = False) -> Tensor:
-        q, k, v = (self._heads(part) for part in self.query_key_value(x_BTD).chunk(3, dim=-1))
+        q, k, v = self._split(x_BTD).unbind()
         return self._attend(q, k, v, None if mask_BTS is None else mask_BTS[:, None], causal)
 
-    def step(self, x_ND: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
+    def step(self, x_ND: Tensor, cache: Cache, layer: int) -> Tensor:
         """One new position a row, which looks at itself and all before it. N = B x K, the K beams of B sentences."""
-        query_ND, key_ND, value_ND = self.query_key_value(x_ND).chunk(3, dim=-1)
-        cache = cache.append(key_ND, value_ND)
-        query_BKD = torch.unflatten(query_ND, 0, (-1, cache.width))
-        mask_BKM = cache.visible_BKM
-        mask_B1KM = None if mask_BKM is None else mask_BKM[:, None]
-        out_BKD = self._attend(self._heads(query_BKD), self._heads(cache.keys_BMD), self._heads(cache.values_BMD), mask_B1KM, False)
-        return out_BKD.flatten(0, 1), cache
+        qkv_3BHKd = self._split(x_ND.view(-1, cache.width, x_ND.shape[1]))
+        keys_BHMd, values_BHMd = cache.put(layer, qkv_3BHKd[1:])
+        out_BKD = self._attend(qkv_3BHKd[0], keys_BHMd, values_BHMd, cache.mask_like(x_ND), False)
+        return out_BKD.view(x_ND.shape)
+
+    def _split(self, x_BTD: Tensor) -> Tensor:
+        """Queries, keys and values, head by head: [3, B, H, T, d]."""
+        batch, length, width = x_BTD.shape
+        qkv: Tensor = self.query_key_value(x_BTD)
+        return qkv.view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask_BHTS: Tensor | None, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0
@@ -56,15 +52,21 @@ class SelfAttention(nn.Module):
         return out_BTD
 
 
-class FeedForward(nn.Sequential):
+class FeedForward(nn.Module):
     """The same two-layer perceptron at every position."""
 
     def __init__(self, width: int, inner: int, dropout: float) -> None:
-        super().__init__(nn.Linear(width, inner), nn.ReLU(), Dropout(dropout), nn.Linear(inner, width))
+        super().__init__()
+        self.widen, self.narrow = nn.Linear(width, inner), nn.Linear(inner, width)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        narrow: Tensor = self.narrow(self.dropout(F.relu(self.widen(x))))
+        return narrow
 
 
 class Residual(nn.Module):
-    """A sublayer with its shortcut, dropout and layer norm, before or after."""
+    """The shortcut around a sublayer, with dropout and layer norm: x = after(x, sublayer(before(x)))."""
 
     def __init__(self, width: int, dropout: float, pre_norm: bool) -> None:
         super().__init__()
@@ -72,9 +74,11 @@ class Residual(nn.Module):
         self.dropout = Dropout(dropout)
         self.pre_norm = pre_norm
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Any]) -> tuple[Tensor, Any]:
-        """The new x, and whatever else the sublayer gives (it answers a tensor, or a tensor and something)."""
-        answer = sublayer(self.norm(x) if self.pre_norm else x)
-        change, extra = answer if isinstance(answer, tuple) else (answer, None)
+    def before(self, x: Tensor) -> Tensor:
+        """What the sublayer reads."""
+        return self.norm(x) if self.pre_norm else x
+
+    def after(self, x: Tensor, change: Tensor) -> Tensor:
+        """The new x, from the old one and what the sublayer wrote."""
         x = x + self.dropout(change)
-        return (x if self.pre_norm else self.norm(x)), extra
+        return x if self.pre_norm else self.norm(x)

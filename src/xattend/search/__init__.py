@@ -5,6 +5,7 @@ from xattend.search.beam import Beam
 from xattend.search.ensemble import Ensemble
 from xattend.search.exact import Exact, ExactHypothesis
 from xattend.search.greedy import Greedy
+from xattend.search.risk import MinimumRisk
 from xattend.search.sample import Sample
 
-__all__ = ["Beam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "Sample", "Search", "Steps"]
+__all__ = ["Beam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "MinimumRisk", "Sample", "Search", "Steps"]

@@ -28,6 +28,7 @@ Shape suffixes: B sentences in the batch, K beams, C = 2K candidates, N = B x K,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -115,7 +116,8 @@ class Beam(Search):
         logprob_BK = torch.full((batch, size), -torch.inf, device=device)
         logprob_BK[:, 0] = 0.0
         covered_BKS = torch.zeros(batch, size, mask_BS.shape[1], device=device)
-        state = decoder.start(memory).beams(size)
+        looks = attention or self.coverage_penalty > 0
+        state = replace(decoder.start(memory), looks=looks).beams(size)
         token_N = torch.full((batch * size,), BOS, device=device)
 
         for written in range(int(plan.limit_B.max()) + 1):
@@ -130,7 +132,7 @@ class Beam(Search):
             term_BK, before_BK = torch.zeros_like(logprob_BK), torch.zeros_like(logprob_BK)
             if self.coverage_penalty:
                 before_BK = self.coverage(covered_BKS, mask_BS)
-                covered_BKS = covered_BKS + self._looked(step.weights_BHS, mask_BS)
+                covered_BKS = covered_BKS + self._looked(step.looked(), mask_BS)
                 term_BK = self.coverage(covered_BKS, mask_BS)
 
             ended_BC = token_BC == EOS
@@ -143,12 +145,11 @@ class Beam(Search):
             alive_BK = ended_BC.to(torch.uint8).argsort(dim=1, stable=True)[:, :size]  # the K best that do not end
             old_BK, logprob_BK = logprob_BK, total_BC.gather(1, alive_BK)
             parent_BK, token_BK = parent_BC.gather(1, alive_BK), token_BC.gather(1, alive_BK)
-            shape = (len(rows_B), size, *step.weights_BHS.shape[1:])
             history.frames.append(
                 Frame(
                     row_of, token_BK.cpu().numpy(), parent_BK.cpu().numpy(),
                     each_BM.gather(1, choice_BC.gather(1, alive_BK)).cpu().numpy(),
-                    step.weights_BHS.view(shape).float().cpu().numpy() if attention else None,
+                    torch.unflatten(step.looked(), 0, (-1, size)).float().cpu().numpy() if attention else None,
                 )
             )  # fmt: skip
 

@@ -59,7 +59,7 @@ class Ensemble:
 
     def step(self, token_B: Tensor, state: State) -> Step:
         steps = [
-            decoder.step(token_B, State(source, moving))
+            decoder.step(token_B, State(source, moving, looks=state.looks))
             for decoder, source, moving in zip(self.decoders, state.source, state.moving, strict=True)
         ]
         sizes = sorted({step.logits_BV.shape[1] for step in steps})
@@ -70,10 +70,12 @@ class Ensemble:
             logits_BV = logprobs_MBV.double().exp().mean(dim=0).log().float()
         else:
             logits_BV = logprobs_MBV.mean(dim=0)
-        positions = steps[0].weights_BHS.shape[2]
-        looked = [s.weights_BHS.float().mean(dim=1, keepdim=True) for s in steps if s.weights_BHS.shape[2] == positions]
-        moved = State(tuple(step.state.source for step in steps), tuple(step.state.moving for step in steps))
-        return Step(logits_BV, moved, torch.stack(looked).mean(dim=0))
+        return Step(logits_BV, state.then(tuple(step.state.moving for step in steps)), self._looked(steps) if state.looks else None)
+
+    @staticmethod
+    def _looked(steps: list[Step]) -> Tensor:
+        weights = [step.looked().float().mean(dim=1, keepdim=True) for step in steps]
+        return torch.stack([each for each in weights if each.shape == weights[0].shape]).mean(dim=0)
 
 
 def _grid(memory: Memory) -> Tensor:

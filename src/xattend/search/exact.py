@@ -15,7 +15,7 @@ Shape suffixes: V vocabulary, H heads, S source.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Annotated
 
@@ -77,7 +77,7 @@ class Exact(Search):
 
     def _sentence(self, decoder: Steps, memory: Memory, plan: Plan, attention: bool) -> list[Hypothesis]:
         number, limit, budget = count(), int(plan.limit_B), self.budget  # numbers: equals come out in order of arrival
-        furthest = _Node(BOS, 0.0, 0.0, 0, None, decoder.start(memory), None)
+        furthest = _Node(BOS, 0.0, 0.0, 0, None, replace(decoder.start(memory), looks=attention), None)
         queue = [(-0.0, next(number), furthest)]
         finished: list[_Node] = []  # the nbest so far, likeliest first
 
@@ -91,7 +91,7 @@ class Exact(Search):
             step = decoder.step(memory.mask_BS.new_full((1,), node.token, dtype=torch.long), node.state)
             logprobs_V = plan.scores(step.logits_BV, node.length)[0]
 
-            looked = step.weights_BHS[0].float().cpu().numpy() if attention else None
+            looked = step.looked()[0].float().cpu().numpy() if attention else None
 
             def extend(token: int, own: float, of: _Node = node, to: State = step.state, seen: Looked = looked) -> _Node:
                 return _Node(token, of.logprob + own, own, of.length + 1, of, to, seen)

@@ -101,11 +101,11 @@ class Plan:
 
         N is a multiple of this plan's rows (its beams, in a row); `written` is how many tokens come before.
         """
-        scores_NV = torch.log_softmax(logits_NV.float(), dim=-1)
+        scores_NV = torch.log_softmax(logits_NV, dim=-1, dtype=torch.float32)
         if bool(scores_NV[:, EOS].isnan().any()):  # one NaN makes its whole row NaN
             raise UserError("the model's scores are not numbers (NaN): its weights or its input are broken")
         forced_NV = self._forced(scores_NV, written)
-        scores_NV[:, [PAD, BOS]] = -torch.inf
+        scores_NV[:, PAD] = scores_NV[:, BOS] = -torch.inf
         if not self.limits.allow_unk:
             scores_NV[:, UNK] = -torch.inf
         if written < self.limits.min_length:
