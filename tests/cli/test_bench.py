@@ -28,3 +28,9 @@ def test_an_unknown_recipe_is_one_line(xattend: Xattend) -> None:
     answer = xattend("bench", "nothing-of-the-kind")
     assert answer.code == 2
     assert len(answer.err.strip().splitlines()) <= 2
+
+
+def test_a_recipe_with_one_table_for_both_sides_is_timed_on_made_up_rows(xattend: Xattend) -> None:
+    answer = xattend("bench", "transformer2017-tiny", "--seconds", "0.1", "-s", "training.tokens=256", "-s", "encoder.layers=1")
+    assert answer.code == 0
+    assert answer.lines[-1].split()[0] == "transformer2017-tiny*"

@@ -78,7 +78,7 @@ def test_init_writes_a_recipe_that_trains(xattend: Xattend, tmp_path: Path, monk
     assert recipe["training"]["metric"] == "cer"
     assert recipe["training"]["minutes"] == 3.0
     assert "patience" not in recipe["training"]
-    assert recipe["search"] == {"kind": "beam", "size": 5}
+    assert recipe["search"] == {"kind": "minimum-risk", "size": 5}
     shipped = tomllib.loads(xattend("recipes", "transliterate").out)
     assert {key: recipe["encoder"][key] for key in shipped["encoder"]} == shipped["encoder"]
     assert "# width of the word vectors" in text

@@ -83,10 +83,10 @@ def test_two_ways_on_from_one_state_do_not_disturb_each_other() -> None:
 def test_the_mask_is_that_of_the_slots_a_beam_descends_from() -> None:
     with torch.inference_mode():
         cache = append(append(Cache(1, CPU).repeat(2), torch.randn(2, 4)).take(torch.tensor([1, 1])), torch.randn(2, 4))
-        mask_B1KM = cache.mask_like(torch.zeros(1))
-    assert mask_B1KM is not None
-    assert mask_B1KM.tolist() == [[[[-math.inf, 0.0, 0.0, -math.inf], [-math.inf, 0.0, -math.inf, 0.0]]]]
-    assert append(Cache(1, CPU), torch.randn(1, 4)).mask_like(torch.zeros(1)) is None
+        bias_B1KM = cache.bias_like(torch.zeros(1))
+    assert bias_B1KM is not None
+    assert bias_B1KM.tolist() == [[[[-math.inf, 0.0, 0.0, -math.inf], [-math.inf, 0.0, -math.inf, 0.0]]]]
+    assert append(Cache(1, CPU), torch.randn(1, 4)).bias_like(torch.zeros(1)) is None
 
 
 def test_gradients_go_through_it() -> None:

@@ -44,3 +44,18 @@ def test_the_gradient_is_that_of_the_same_mask() -> None:
     y.sum().backward()
     assert x.grad is not None
     assert torch.equal(x.grad, y.detach())
+
+
+def test_relu_and_dropout_in_one_are_the_two_after_each_other() -> None:
+    layer = Dropout(0.3)
+    weight, x = torch.randn(6, 50, requires_grad=True), torch.randn(4, 6)
+    for training in (True, False):
+        layer.train(training)
+        torch.manual_seed(1)
+        plain = layer(torch.relu(x @ weight))
+        (expected,) = torch.autograd.grad((plain**2).sum(), weight)
+        torch.manual_seed(1)
+        in_one = layer.after_relu(x @ weight)
+        (found,) = torch.autograd.grad((in_one**2).sum(), weight)
+        torch.testing.assert_close(in_one, plain)
+        torch.testing.assert_close(found, expected)

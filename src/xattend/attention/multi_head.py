@@ -18,19 +18,20 @@ from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from xattend import registry, tree
 from xattend.attention.base import Attention, Bound
 from xattend.attention.dot import ScaledDot
 from xattend.errors import UserError
+from xattend.layers import dot
+from xattend.layers.dropout import drop
 from xattend.registry import Named, register
 from xattend.tree import Tree
 from xattend.types import Memory
 
 
 class _Heads(NamedTuple):
-    """What MultiHead binds: the heads' own memory, [B, H, ...], and what torch's kernel needs of the mask.
+    """What MultiHead binds: the heads' own memory, [B, H, ...], and the mask as the scores need it.
 
     bias_B11S   0 at positions to look at (at all, in a row that has none), else minus infinity. None: no padding
     dead_B111   rows that have none: their context is zero. None: there is no such row
@@ -84,12 +85,12 @@ class MultiHead(Attention):
         mask_NS = memory.mask_BS.repeat_interleave(self.heads, dim=0)
         inner = self.head.bind(Memory(keys_NSd, mask_NS, keys_NSd.mean(dim=1)))._replace(values_BSD=values_NSd)
         bias_B11S = dead_B111 = None
-        if self._by_fused_kernel and not bool(memory.mask_BS.all()):
+        if self._by_products and not bool(memory.mask_BS.all()):
             seen_B11S = memory.mask_BS[:, None, None]
             none_B111 = ~seen_B11S.any(dim=3, keepdim=True)
-            if bool(none_B111.any()):  # the kernel would give NaN
+            if bool(none_B111.any()):  # the softmax would give NaN
                 seen_B11S, dead_B111 = seen_B11S | none_B111, none_B111
-            bias_B11S = keys_NSd.new_zeros(seen_B11S.shape).masked_fill_(~seen_B11S, -torch.inf)
+            bias_B11S = dot.bias_of(seen_B11S, keys_NSd)
         heads = _Heads(self._unfold(inner), bias_B11S, dead_B111)
         return Bound(memory.states_BSD[:, :0], memory.states_BSD[:, :0], memory.mask_BS, heads)
 
@@ -97,29 +98,29 @@ class MultiHead(Attention):
         return self._unfold(self.head.start(self._fold(bound.extra.inner)))
 
     @property
-    def _by_fused_kernel(self) -> bool:
+    def _by_products(self) -> bool:
         return type(self.head) is ScaledDot
 
     def attend_all(
         self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True
     ) -> tuple[Tensor, Tensor | None, Tree]:
-        if self._by_fused_kernel and not weights:
-            return self._through_kernel(self.query(query_BTQ), bound.extra), None, state
+        if self._by_products and not weights:
+            return self._by_dot(self.query(query_BTQ), bound.extra), None, state
         query_NTd, inner = self._split(self.query(query_BTQ)), self._fold(bound.extra.inner)
         heads_NTd, weights_NTHS, inner_state = self.head.attend_all(query_NTd, inner, self._fold(state))
         assert weights_NTHS is not None
         if self.dropout and self.training:
-            heads_NTd = F.dropout(weights_NTHS[:, :, 0], self.dropout) @ inner.values_BSD
+            heads_NTd = drop(weights_NTHS[:, :, 0], self.dropout) @ inner.values_BSD
         heads_BTD = torch.unflatten(heads_NTd, 0, (-1, self.heads)).transpose(1, 2).flatten(2)
         weights_BTHS = torch.unflatten(weights_NTHS[:, :, 0], 0, (-1, self.heads)).transpose(1, 2)
         return self.out(heads_BTD), weights_BTHS, self._unfold(inner_state)
 
-    def _through_kernel(self, query_BTD: Tensor, heads: _Heads) -> Tensor:
+    def _by_dot(self, query_BTD: Tensor, heads: _Heads) -> Tensor:
         batch, length, width = query_BTD.shape
-        mixed_BHTd = F.scaled_dot_product_attention(
+        mixed_BHTd = dot.attend(
             query_BTD.view(batch, length, self.heads, width // self.heads).transpose(1, 2),
-            heads.inner.keys_BSA, heads.inner.values_BSD, attn_mask=heads.bias_B11S,
-            dropout_p=self.dropout if self.training else 0.0,
+            heads.inner.keys_BSA, heads.inner.values_BSD, bias_BHTS=heads.bias_B11S,
+            dropout=self.dropout if self.training else 0.0,
         )  # fmt: skip
         if heads.dead_B111 is not None:
             mixed_BHTd = mixed_BHTd.masked_fill(heads.dead_B111, 0.0)

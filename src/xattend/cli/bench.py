@@ -106,6 +106,10 @@ def _open(name: str, overrides: tuple[str, ...], data_dir: Path | None) -> tuple
             raise
         click.echo(f"{name} is timed on made-up rows: {error}", err=True)
     short = (given.data.source or given.data.target or {}).get("unit") == "character"
-    data = {"task": "dates"} if short else {"task": "sentences"}
+    unit = "character" if short else "word"
+    shared = {key: value for key, value in (given.data.target or {}).items() if key == "share"}  # tied weights need it
+    data: dict[str, Any] = {"task": "dates" if short else "sentences", "target": {"unit": unit, **shared}}
+    if given.data.source is not None:
+        data["source"] = {"unit": unit}
     made_up = recipes.Recipe({**given.sections, "data": data}, given.origin, given.text, given.overridden).resolve()
     return made_up, job.open_data(made_up, root, data_dir), True

@@ -79,7 +79,7 @@ class Transformer(Decoder):
         heads: Annotated[int, "in each layer's self-attention; [attention] has its own"] = 4,
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
         dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
-        weight_dropout: Annotated[float, "on self-attention weights; torch's fastest kernel has none"] = 0.0,
+        weight_dropout: Annotated[float, "on self-attention weights"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
         positions: Annotated[Literal["sinusoidal", "learned", "none"], "how a token knows its place"] = "sinusoidal",
         longest: Annotated[int, "positions of the learned table"] = 512,

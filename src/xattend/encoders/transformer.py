@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from torch import Tensor, nn
 
 from xattend.encoders.base import Encoder, masked_mean, symbol_embedding
+from xattend.layers.dot import bias_of
 from xattend.layers.dropout import Dropout
 from xattend.layers.positions import Positions
 from xattend.layers.transformer import FeedForward, Residual, SelfAttention
@@ -29,8 +30,8 @@ class _Layer(nn.Module):
         self.look, self.think = SelfAttention(width, heads, weight_dropout), FeedForward(width, inner, dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
 
-    def forward(self, x_BSD: Tensor, mask_BTS: Tensor | None) -> Tensor:
-        x_BSD = self.around_look.after(x_BSD, self.look(self.around_look.before(x_BSD), mask_BTS))
+    def forward(self, x_BSD: Tensor, bias_B1TS: Tensor | None) -> Tensor:
+        x_BSD = self.around_look.after(x_BSD, self.look(self.around_look.before(x_BSD), bias_B1TS))
         return self.around_think.after(x_BSD, self.think(self.around_think.before(x_BSD)))
 
 
@@ -45,7 +46,7 @@ class Transformer(Encoder):
         heads: Annotated[int, "in each layer"] = 4,
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
         dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
-        weight_dropout: Annotated[float, "on attention weights; torch's fastest kernel has none"] = 0.0,
+        weight_dropout: Annotated[float, "on attention weights"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
         positions: Annotated[Literal["sinusoidal", "learned", "none"], "how a token knows its place"] = "sinusoidal",
         longest: Annotated[int, "positions of the learned table"] = 512,
@@ -61,11 +62,12 @@ class Transformer(Encoder):
     def forward(self, source: Padded) -> Memory:
         x_BSD = self.embedding(source.values) * math.sqrt(self.size)
         x_BSD = self.dropout(x_BSD + self.positions(0, x_BSD.shape[1], x_BSD))
-        mask_BTS = None
+        bias_B11S = None
         if not bool(source.mask_BS.all()):
             # a row without any real position looks at everything rather than at nothing: its states are masked anyway
-            mask_BTS = (source.mask_BS | ~source.mask_BS.any(dim=1, keepdim=True))[:, None]
+            seen_BS = source.mask_BS | ~source.mask_BS.any(dim=1, keepdim=True)
+            bias_B11S = bias_of(seen_BS[:, None, None], x_BSD)
         for layer in self.layers:
-            x_BSD = layer(x_BSD, mask_BTS)
+            x_BSD = layer(x_BSD, bias_B11S)
         x_BSD = self.last_norm(x_BSD)
         return Memory(x_BSD, source.mask_BS, masked_mean(x_BSD, source.mask_BS), (x_BSD.shape[1],))

@@ -25,6 +25,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from xattend.layers.dot import bias_of
 from xattend.tree import Node
 
 ROOM = 16  # steps there is room for at first; it doubles when full
@@ -51,20 +52,19 @@ class Cache(Node):
         self.rows, self.device, self.width, self.length, self.slots = rows, device, width, length, slots
         self._buffers = buffers or _Buffers([], 0, slots)
         self._visible_NM = visible_NM
-        self._mask_B1KM: Tensor | None = None
+        self._bias_B1KM: Tensor | None = None
 
     @property
     def visible_BKM(self) -> Tensor | None:
         """Which slots each hypothesis descends from; None if each sees all of its sentence's."""
         return None if self._visible_NM is None else self._visible_NM.view(-1, self.width, self._visible_NM.shape[1])
 
-    def mask_like(self, query: Tensor) -> Tensor | None:
-        """The same for torch's attention kernel: 0 or minus infinity, made once for all layers."""
+    def bias_like(self, query: Tensor) -> Tensor | None:
+        """The same to be added to scores, made once for all layers."""
         visible_BKM = self.visible_BKM
-        if visible_BKM is not None and self._mask_B1KM is None:
-            mask_BKM = query.new_zeros(visible_BKM.shape).masked_fill_(~visible_BKM, -torch.inf)
-            self._mask_B1KM = mask_BKM.unsqueeze(1)
-        return self._mask_B1KM
+        if visible_BKM is not None and self._bias_B1KM is None:
+            self._bias_B1KM = bias_of(visible_BKM.unsqueeze(1), query)
+        return self._bias_B1KM
 
     def grow(self) -> Cache:
         """A place for one more position of every row, in every layer."""

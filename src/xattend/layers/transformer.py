@@ -9,15 +9,15 @@ Shapes: B batch, T positions, S positions looked at, H heads, d width of a head,
 from __future__ import annotations
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from xattend.errors import UserError
+from xattend.layers import dot
 from xattend.layers.cache import Cache
 from xattend.layers.dropout import Dropout
 
 
 class SelfAttention(nn.Module):
-    """Every position looks at every position it is allowed to see, through torch's fused kernel."""
+    """Every position looks at every position it is allowed to see."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -28,15 +28,15 @@ class SelfAttention(nn.Module):
         self.query_key_value = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def forward(self, x_BTD: Tensor, mask_BTS: Tensor | None, *, causal: bool = False) -> Tensor:
+    def forward(self, x_BTD: Tensor, bias_B1TS: Tensor | None, *, causal: bool = False) -> Tensor:
         q, k, v = self._split(x_BTD).unbind()
-        return self._attend(q, k, v, None if mask_BTS is None else mask_BTS[:, None], causal)
+        return self._attend(q, k, v, bias_B1TS, causal)
 
     def step(self, x_ND: Tensor, cache: Cache, layer: int) -> Tensor:
         """One new position a row, which looks at itself and all before it. N = B x K, the K beams of B sentences."""
         qkv_3BHKd = self._split(x_ND.view(-1, cache.width, x_ND.shape[1]))
         keys_BHMd, values_BHMd = cache.put(layer, qkv_3BHKd[1:])
-        out_BKD = self._attend(qkv_3BHKd[0], keys_BHMd, values_BHMd, cache.mask_like(x_ND), False)
+        out_BKD = self._attend(qkv_3BHKd[0], keys_BHMd, values_BHMd, cache.bias_like(x_ND), False)
         return out_BKD.view(x_ND.shape)
 
     def _split(self, x_BTD: Tensor) -> Tensor:
@@ -45,9 +45,9 @@ class SelfAttention(nn.Module):
         qkv: Tensor = self.query_key_value(x_BTD)
         return qkv.view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask_BHTS: Tensor | None, causal: bool) -> Tensor:
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, bias_BHTS: Tensor | None, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0
-        mixed_BHTd = F.scaled_dot_product_attention(q, k, v, attn_mask=mask_BHTS, dropout_p=dropout, is_causal=causal)
+        mixed_BHTd = dot.attend(q, k, v, bias_BHTS=bias_BHTS, causal=causal, dropout=dropout)
         out_BTD: Tensor = self.out(mixed_BHTd.transpose(1, 2).flatten(2))
         return out_BTD
 
@@ -61,7 +61,7 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        narrow: Tensor = self.narrow(self.dropout(F.relu(self.widen(x))))
+        narrow: Tensor = self.narrow(self.dropout.after_relu(self.widen(x)))
         return narrow
 
 
