@@ -15,6 +15,7 @@ from xattend.types import Memory, Space
 CELLS = [name for name in registry.names("cell") if registry.build("cell", name, 3, 4).fused_gates() is not None]
 SCORES = [n for n in registry.names("attention") if samples.attention(n, 8, 6).fused_form() is not None]
 each_pair = pytest.mark.parametrize(("cell", "score"), [(cell, score) for cell in CELLS for score in SCORES])
+both_orders = pytest.mark.parametrize("ahead", [True, False])  # values through the gates' weights before the loop, or contexts in it
 
 
 def decoder(cell: str, score: str, **given: Any) -> RNN:
@@ -44,8 +45,10 @@ def test_there_is_something_to_test() -> None:
     assert {"additive", "concat", "bilinear", "dot", "scaled-dot"} <= set(SCORES)
 
 
+@both_orders
 @each_pair
-def test_values_and_gradients_equal_the_plain_loop(cell: str, score: str) -> None:
+def test_values_and_gradients_equal_the_plain_loop(cell: str, score: str, ahead: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "fewer_through", lambda _: ahead)
     part, tokens = decoder(cell, score), samples.target(5)
     of = memory()
     weights = [weight for _, weight in part.named_parameters()]
@@ -61,8 +64,10 @@ def test_values_and_gradients_equal_the_plain_loop(cell: str, score: str) -> Non
             torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-5)
 
 
+@both_orders
 @each_pair
-def test_its_backward_is_the_derivative_of_its_forward(cell: str, score: str) -> None:
+def test_its_backward_is_the_derivative_of_its_forward(cell: str, score: str, ahead: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "fewer_through", lambda _: ahead)
     part = decoder(cell, score).double()
     names, weights = zip(*part.named_parameters(), strict=True)
     tokens = samples.target(3, 2)
