@@ -30,7 +30,7 @@ INSTALL = [
     ["--no-deps", "OpenNMT-py==3.5.1"],
     ["configargparse", "numpy", "pyahocorasick", "pyonmttok", "pyyaml", "rapidfuzz", "regex", "sacrebleu", "sentencepiece"],
 ]
-JOBS = ["train gru", "train transformer", "decode gru", "decode transformer", "first gru", "first transformer"]
+JOBS = ["quality gru", "train gru", "train transformer", "decode gru", "decode transformer", "first gru", "first transformer"]
 
 WARM_UP = 3
 STARTS = 3
@@ -117,6 +117,48 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
         "note": f"{budget}; one pool of all rows, sorted by length, batches shuffled; no worker processes; embeddings not shared (default)",
     }
+
+
+def quality(job: dict[str, Any]) -> dict[str, Any]:
+    """Trains until `bleu` is reached, with the rate its help recommends for Adam and its defaults (64 sentences, dropout .3, norm 5); every
+    checkpoint is translated by its own command, greedily, and makes a line of quality.jsonl."""
+    import sacrebleu
+
+    work, corpus, seen = Path(job["work"]), Path(job["corpus"]), 0
+    references = [" ".join(line.split()).replace(" ##", "") for line in (corpus / "validation.target").open(encoding="utf-8")]
+    order = work / "learn.json"
+    order.write_text(json.dumps({**job, "job": "learn"}), "utf-8")
+    training = subprocess.Popen([sys.executable, __file__, str(order)], stdout=sys.stderr)
+    try:
+        while training.poll() is None:
+            time.sleep(2)
+            checkpoint = work / f"onmt_step_{seen + job['every']}.pt"
+            if not checkpoint.exists():
+                continue
+            time.sleep(5)  # it writes it in place
+            seen += job["every"]
+            command = [sys.executable, "-m", "onmt.bin.translate", "-model", checkpoint, "-src", corpus / "validation.source"]
+            subprocess.run([*command, "-output", work / "out", "-beam_size", "1", "-batch_size", "64"], check=True, stdout=sys.stderr)
+            written = (work / "out").read_text("utf-8").split("\n")[: len(references)]
+            found = sacrebleu.corpus_bleu([line.replace(" ##", "") for line in written], [references], tokenize="none").score
+            with (work / "quality.jsonl").open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps({"updates": seen, "bleu": found}) + "\n")
+            if found >= job["bleu"]:
+                break
+    finally:
+        training.terminate()
+    return {}
+
+
+def learn(job: dict[str, Any]) -> dict[str, Any]:
+    """The training of `quality`, in a process of its own."""
+    from onmt.train_single import main as run
+
+    with (Path(job["corpus"]) / "train.source").open("rb") as stream:
+        count = sum(1 for _ in stream)
+    more = ["-batch_size", job["sentences"], "-bucket_size", count, "-train_steps", NEVER, "-save_checkpoint_steps", job["every"]]
+    run(train_options(job, "train", *more, "-keep_checkpoint", 3, "-dropout", 0.3, "-attention_dropout", 0.1, "-max_grad_norm", 5), -1)
+    return {}
 
 
 def make(job: dict[str, Any]) -> dict[str, Any]:
@@ -236,7 +278,7 @@ def main() -> None:
     torch.set_num_threads(job["threads"])
     torch.set_num_interop_threads(1)
     with contextlib.redirect_stdout(sys.stderr):
-        result = {"train": train, "make": make, "decode": decode, "first": first}[job["job"]](job)
+        result = {"train": train, "make": make, "decode": decode, "first": first, "quality": quality, "learn": learn}[job["job"]](job)
     if job["job"] != "first":  # there, the work is done in other processes
         result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     result["version"] = importlib.metadata.version("OpenNMT-py")

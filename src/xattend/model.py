@@ -37,8 +37,8 @@ from xattend.types import EOS, Batch, Padded, Prediction
 
 WINDOW = 2048  # rows sorted by length together; what a stream of predictions holds in memory
 BATCH_CHARACTERS = 16_384  # rows times the longest of them: 64 sentences or so
-LARGE = 1 << 19  # weights of a layer that are worth laying out anew
 BATCH_ROWS = 256  # so that short rows with a large vocabulary stay within memory, too
+LARGE = 1 << 19  # weights of a layer that are worth laying out anew
 
 Tick = Callable[[int], None]  # told of so many more rows that were answered
 

@@ -23,7 +23,7 @@ from xattend import registry, tree
 from xattend.attention.base import Attention, Bound
 from xattend.attention.dot import ScaledDot
 from xattend.errors import UserError
-from xattend.layers import dot
+from xattend.layers import dot_attention
 from xattend.layers.dropout import drop
 from xattend.registry import Named, register
 from xattend.tree import Tree
@@ -85,12 +85,9 @@ class MultiHead(Attention):
         mask_NS = memory.mask_BS.repeat_interleave(self.heads, dim=0)
         inner = self.head.bind(Memory(keys_NSd, mask_NS, keys_NSd.mean(dim=1)))._replace(values_BSD=values_NSd)
         bias_B11S = dead_B111 = None
-        if self._by_products and not bool(memory.mask_BS.all()):
-            seen_B11S = memory.mask_BS[:, None, None]
-            none_B111 = ~seen_B11S.any(dim=3, keepdim=True)
-            if bool(none_B111.any()):  # the softmax would give NaN
-                seen_B11S, dead_B111 = seen_B11S | none_B111, none_B111
-            bias_B11S = dot.bias_of(seen_B11S, keys_NSd)
+        if self._is_scaled_dot and (bias_B11S := dot_attention.padding_bias(memory.mask_BS, keys_NSd)) is not None:
+            none_B111 = ~memory.mask_BS.any(dim=1)[:, None, None, None]
+            dead_B111 = none_B111 if bool(none_B111.any()) else None
         heads = _Heads(self._unfold(inner), bias_B11S, dead_B111)
         return Bound(memory.states_BSD[:, :0], memory.states_BSD[:, :0], memory.mask_BS, heads)
 
@@ -98,14 +95,14 @@ class MultiHead(Attention):
         return self._unfold(self.head.start(self._fold(bound.extra.inner)))
 
     @property
-    def _by_products(self) -> bool:
+    def _is_scaled_dot(self) -> bool:
         return type(self.head) is ScaledDot
 
     def attend_all(
         self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True
     ) -> tuple[Tensor, Tensor | None, Tree]:
-        if self._by_products and not weights:
-            return self._by_dot(self.query(query_BTQ), bound.extra), None, state
+        if self._is_scaled_dot and not weights:
+            return self._without_weights(self.query(query_BTQ), bound.extra), None, state
         query_NTd, inner = self._split(self.query(query_BTQ)), self._fold(bound.extra.inner)
         heads_NTd, weights_NTHS, inner_state = self.head.attend_all(query_NTd, inner, self._fold(state))
         assert weights_NTHS is not None
@@ -115,9 +112,9 @@ class MultiHead(Attention):
         weights_BTHS = torch.unflatten(weights_NTHS[:, :, 0], 0, (-1, self.heads)).transpose(1, 2)
         return self.out(heads_BTD), weights_BTHS, self._unfold(inner_state)
 
-    def _by_dot(self, query_BTD: Tensor, heads: _Heads) -> Tensor:
+    def _without_weights(self, query_BTD: Tensor, heads: _Heads) -> Tensor:
         batch, length, width = query_BTD.shape
-        mixed_BHTd = dot.attend(
+        mixed_BHTd = dot_attention.attend(
             query_BTD.view(batch, length, self.heads, width // self.heads).transpose(1, 2),
             heads.inner.keys_BSA, heads.inner.values_BSD, bias_BHTS=heads.bias_B11S,
             dropout=self.dropout if self.training else 0.0,

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from torch import Tensor, nn
 
 from xattend.encoders.base import Encoder, masked_mean, symbol_embedding
-from xattend.layers.dot import bias_of
+from xattend.layers.dot_attention import padding_bias
 from xattend.layers.dropout import Dropout
 from xattend.layers.positions import Positions
 from xattend.layers.transformer import FeedForward, Residual, SelfAttention
@@ -62,11 +62,7 @@ class Transformer(Encoder):
     def forward(self, source: Padded) -> Memory:
         x_BSD = self.embedding(source.values) * math.sqrt(self.size)
         x_BSD = self.dropout(x_BSD + self.positions(0, x_BSD.shape[1], x_BSD))
-        bias_B11S = None
-        if not bool(source.mask_BS.all()):
-            # a row without any real position looks at everything rather than at nothing: its states are masked anyway
-            seen_BS = source.mask_BS | ~source.mask_BS.any(dim=1, keepdim=True)
-            bias_B11S = bias_of(seen_BS[:, None, None], x_BSD)
+        bias_B11S = padding_bias(source.mask_BS, x_BSD)
         for layer in self.layers:
             x_BSD = layer(x_BSD, bias_B11S)
         x_BSD = self.last_norm(x_BSD)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from xattend.layers.dot import bias_of
+from xattend.layers.dot_attention import bias_of
 from xattend.tree import Node
 
 ROOM = 16  # steps there is room for at first; it doubles when full

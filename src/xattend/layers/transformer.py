@@ -11,7 +11,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from xattend.errors import UserError
-from xattend.layers import dot
+from xattend.layers import dot_attention
 from xattend.layers.cache import Cache
 from xattend.layers.dropout import Dropout
 
@@ -47,7 +47,7 @@ class SelfAttention(nn.Module):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, bias_BHTS: Tensor | None, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0
-        mixed_BHTd = dot.attend(q, k, v, bias_BHTS=bias_BHTS, causal=causal, dropout=dropout)
+        mixed_BHTd = dot_attention.attend(q, k, v, bias_BHTS=bias_BHTS, causal=causal, dropout=dropout)
         out_BTD: Tensor = self.out(mixed_BHTd.transpose(1, 2).flatten(2))
         return out_BTD
 

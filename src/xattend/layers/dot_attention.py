@@ -29,6 +29,14 @@ def bias_of(seen: Tensor, like: Tensor) -> Tensor:
     return like.new_zeros(seen.shape).masked_fill_(~seen, -torch.inf)
 
 
+def padding_bias(mask_BS: Tensor, like: Tensor) -> Tensor | None:
+    """bias_B11S for a padding mask; None without padding. A row without any real position sees everything, for the softmax would
+    give NaN: whoever asks masks what comes out of it."""
+    if bool(mask_BS.all()):
+        return None
+    return bias_of((mask_BS | ~mask_BS.any(dim=1, keepdim=True))[:, None, None], like)
+
+
 def attend(
     query_BHTd: Tensor, keys_BHSd: Tensor, values_BHSd: Tensor,
     *, bias_BHTS: Tensor | None = None, causal: bool = False, dropout: float = 0.0,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from xattend.layers import dot
+from xattend.layers import dot_attention
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -15,8 +15,8 @@ def test_both_ways_are_one_function(length: int, causal: bool) -> None:
     torch.manual_seed(1)
     q, k, v = (torch.randn(3, 2, length, 8, requires_grad=True) for _ in range(3))
     seen = torch.arange(length)[None] < torch.tensor([length, length - 2, 1])[:, None]
-    bias = None if causal else dot.bias_of(seen[:, None, None], q)
-    ours = dot.attend(q, k, v, bias_BHTS=bias, causal=causal)
+    bias = None if causal else dot_attention.bias_of(seen[:, None, None], q)
+    ours = dot_attention.attend(q, k, v, bias_BHTS=bias, causal=causal)
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=None if causal else seen[:, None, None], is_causal=causal)
     torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
     for mine, other in zip(torch.autograd.grad(ours.square().sum(), (q, k, v)), torch.autograd.grad(theirs.square().sum(), (q, k, v))):
@@ -26,6 +26,6 @@ def test_both_ways_are_one_function(length: int, causal: bool) -> None:
 def test_dropout_is_on_the_weights() -> None:
     q, k, v = torch.randn(3, 2, 2, 5, 8)
     torch.manual_seed(1)
-    mean = torch.stack([dot.attend(q, k, v, dropout=0.5) for _ in range(3000)]).mean(dim=0)
-    torch.testing.assert_close(mean, dot.attend(q, k, v), atol=0.15, rtol=0.1)
-    assert not torch.equal(dot.attend(q, k, v, dropout=0.5), dot.attend(q, k, v))
+    mean = torch.stack([dot_attention.attend(q, k, v, dropout=0.5) for _ in range(3000)]).mean(dim=0)
+    torch.testing.assert_close(mean, dot_attention.attend(q, k, v), atol=0.15, rtol=0.1)
+    assert not torch.equal(dot_attention.attend(q, k, v, dropout=0.5), dot_attention.attend(q, k, v))
