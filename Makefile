@@ -1,6 +1,7 @@
 # make demo   trains a real model on real names in two minutes and shows where it looked
 # make test   runs every test
 # make bench  times xattend beside its peers, for an hour or more (DATA=folder with multi30k, ROUNDS=3)
+# make results  writes docs/results.md from results/*.json
 # All make their own environment in .venv first; nothing but Python 3.11 or newer is needed.
 
 PYTHON ?= python3
@@ -8,7 +9,7 @@ BIN := .venv/bin
 RUN := runs/demo
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench results clean
 
 demo: .venv/installed
 	$(BIN)/xattend train transliterate -s training.minutes=2.0 --out $(RUN) --overwrite
@@ -23,6 +24,9 @@ test: .venv/developed
 
 bench: .venv/developed
 	$(BIN)/python benchmarks/bench.py $(if $(DATA),--data $(DATA)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+results: .venv/installed
+	$(BIN)/python -m xattend.reproductions.page
 
 # torch is pinned here, and only here, so that everybody tests the same build; the package itself asks for a lower bound
 .venv/python:

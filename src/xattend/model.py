@@ -3,15 +3,18 @@
     model = xattend.load("runs/transliterate")
     model.predict("London").text
     model.predict(["London", "Paris"], beam=5, attention=True)[0].attention
+    model.together([xattend.load("runs/another")]).predict("London", never=["Lund"])
 
-Rows of any number stream through: they are sorted by length in windows, batched, and answered in their own order.
+Rows of any number stream through (stream.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -21,6 +24,8 @@ from torch import nn
 
 from xattend import recipe as recipes
 from xattend import registry
+from xattend.answer import Answer
+from xattend.answer import answer as answered
 from xattend.attention.none import NoAttention
 from xattend.data.corpus import encode_rows
 from xattend.data.fields.base import Field, from_json
@@ -30,17 +35,16 @@ from xattend.layers.int8 import to_int8
 from xattend.recipe import Recipe
 from xattend.run import Run
 from xattend.search.base import Search
+from xattend.search.ensemble import Together
+from xattend.search.repeats import Phrase
+from xattend.stream import Tick, stream
 from xattend.systems import System, assemble
 from xattend.systems.copying import with_copies
+from xattend.systems.seq2seq import Seq2Seq
 from xattend.training.weights import from_bytes, put
-from xattend.types import EOS, Batch, Padded, Prediction
+from xattend.types import EOS, UNK, Batch, Padded
 
-WINDOW = 2048  # rows sorted by length together; what a stream of predictions holds in memory
-BATCH_CHARACTERS = 16_384  # rows times the longest of them: 64 sentences or so
-BATCH_ROWS = 256  # so that short rows with a large vocabulary stay within memory, too
 LARGE = 1 << 19  # weights of a layer that are worth laying out anew
-
-Tick = Callable[[int], None]  # told of so many more rows that were answered
 
 
 class Score(NamedTuple):
@@ -67,6 +71,7 @@ class Model:
         self.source = source
         self.target = target
         self.system = system.eval()
+        self.others: list[Model] = []  # models that write together with this one
         _lay_out(system)
 
     @staticmethod
@@ -85,66 +90,118 @@ class Model:
         to_int8(self.system)
         return self
 
-    def search(self, *, beam: int | None = None, nbest: int | None = None, **more: Any) -> Search:
-        """The recipe's search with other settings: `beam=1` is greedy, a larger one beam search. Limits on length stay."""
-        kind, given = self.recipe.part("search")
-        if beam is not None:
+    def together(self, others: Iterable[Model]) -> Model:
+        """This model and others as one, an ensemble: the mean of what they give each next token (search/ensemble.py)."""
+        joined = copy(self)
+        joined.others = [*self.others, *others]
+        for other in joined.others:
+            if (other.source is None) != (self.source is None):
+                raise UserError("a model that reads a source and a language model cannot write together")
+            if _vocabulary(other.target) != _vocabulary(self.target):
+                raise UserError("models that write together must have one target vocabulary: train them on the same [data]")
+        return joined
+
+    def search(
+        self, *, kind: str | None = None, beam: int | None = None, nbest: int | None = None, never: Iterable[str] = (), **more: Any
+    ) -> Search:
+        """The recipe's search with other settings: `beam=1` is greedy, a larger one beam search. Limits on length stay.
+
+        kind    another kind of search, with those of the recipe's settings that it has, too
+        never   phrases that no output may hold
+        """
+        own, given = self.recipe.part("search")
+        if kind is None and beam is not None:
             if beam == 1 and (nbest or 1) == 1:
                 kind = "greedy"
-            elif "size" not in registry.settings(registry.find("search", kind)):
+            elif "size" not in registry.settings(registry.find("search", own)):
                 kind = "beam"
+        kind = kind or own
+        given |= {} if beam is None else {"size": beam}
+        if kind != own or beam is not None:
             known = registry.settings(registry.find("search", kind))
-            given = {key: value for key, value in {**given, "size": beam}.items() if key in known}
-        if nbest is not None and nbest > 1:
+            given = {key: value for key, value in given.items() if key in known}
+        if nbest is not None and (nbest > 1 or "nbest" in given):
             given["nbest"] = nbest
         search: Search = registry.build("search", kind, **{**given, **more})
-        return search
+        phrases = [self.phrase(text) for text in never]
+        return search.forbidding(phrases) if phrases else search
 
-    @overload
-    def predict(self, text: str, *, beam: int | None = None, nbest: int | None = None, attention: bool = False) -> Prediction: ...
+    def phrase(self, text: str) -> Phrase:
+        """A phrase of the target side as tokens."""
+        tokens = tuple(self.target.encode(text))
+        if not tokens:
+            raise UserError(f"'{text}' is no phrase: there is nothing in it")
+        if UNK in tokens:
+            raise UserError(f"the model cannot write '{text}': its target vocabulary has not all of it")
+        return tokens
 
     @overload
     def predict(
-        self, text: list[str], *, beam: int | None = None, nbest: int | None = None, attention: bool = False
-    ) -> list[Prediction]: ...
+        self, text: str, *, beam: int | None = None, nbest: int | None = None, attention: bool = False,
+        must: Sequence[str] = (), never: Sequence[str] = (),
+    ) -> Answer: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, text: list[str], *, beam: int | None = None, nbest: int | None = None, attention: bool = False,
+        must: Sequence[str] = (), never: Sequence[str] = (),
+    ) -> list[Answer]: ...  # fmt: skip
 
     def predict(
-        self, text: str | list[str], *, beam: int | None = None, nbest: int | None = None, attention: bool = False
-    ) -> Prediction | list[Prediction]:
-        """One text, or many in their order."""
+        self, text: str | list[str], *, beam: int | None = None, nbest: int | None = None, attention: bool = False,
+        must: Sequence[str] = (), never: Sequence[str] = (),
+    ) -> Answer | list[Answer]:  # fmt: skip
+        """One text, or many in their order. Every output holds the phrases in `must`, and none of `never`."""
         texts = [text] if isinstance(text, str) else text
         rows = [Row(one, None, "text", number) for number, one in enumerate(texts, 1)]
-        found = list(self.predict_rows(rows, self.search(beam=beam, nbest=nbest), attention=attention))
+        search = self.search(kind="constrained" if must else None, beam=beam, nbest=nbest, never=never)
+        found = list(self.predict_rows(rows, search, attention=attention, must=[must] * len(rows) if must else None))
         return found[0] if isinstance(text, str) else found
 
     def predict_rows(
-        self, rows: Iterable[Row], search: Search, *, attention: bool = False, copy_unknown: bool = False, tick: Tick | None = None
-    ) -> Iterator[Prediction]:
-        """A stream of rows, answered in order. `copy_unknown` puts the source word looked at in place of <unk>."""
+        self, rows: Iterable[Row], search: Search, *, attention: bool = False, copy_unknown: bool = False,
+        must: Iterable[Sequence[str]] | None = None, tick: Tick | None = None,
+    ) -> Iterator[Answer]:  # fmt: skip
+        """A stream of rows, answered in order. `copy_unknown` puts the source word looked at in place of <unk>.
 
-        def answer(batch: Batch, of: list[Row]) -> list[Prediction]:
-            found = self.system.predict(batch, search, attention=attention or copy_unknown)
+        must   for each row phrases that its output must hold; the search must be of kind 'constrained'
+        """
+        looks = attention or copy_unknown
+
+        def answer(of: list[Row], asked: list[Sequence[str]]) -> list[Answer]:
+            phrases = [{text: self.phrase(text) for text in texts} for texts in asked]
+            inner = search if must is None else search.requiring([list(one.values()) for one in phrases])
+            joint = Together(inner, [partial(_predict, other, of, looks) for other in self.others])
+            found = self.system.predict(self._batch(of), joint, attention=looks)
             if copy_unknown:
                 found = [with_copies(one, row.source, self.source, self.target) for one, row in zip(found, of, strict=True)]
-            return found
+            return [answered(one, joint.found, wanted) for one, wanted in zip(found, phrases, strict=True)]
 
-        return self._stream(rows, answer, tick)
+        return stream(zip(rows, repeat(())) if must is None else zip(rows, must, strict=True), answer, tick)
 
     def score_rows(self, rows: Iterable[Row], *, tick: Tick | None = None) -> Iterator[Score]:
         """Log-probabilities of given targets."""
 
-        def answer(batch: Batch, of: list[Row]) -> list[Score]:
+        def answer(of: list[Row], _: list[None]) -> list[Score]:
+            batch = self._batch(of)
             assert batch.target is not None
             names = [self.target.symbols(ids[1:length]) for ids, length in _ids(batch.target)]
-            return [Score(sum(logs), tokens, logs) for logs, tokens in zip(self.system.score(batch), names, strict=True)]
+            logs = self.system.score(batch)
+            if self.others:
+                every = [logs, *[other.system.score(other._batch(of)) for other in self.others]]
+                logs = [(np.logaddexp.reduce(each) - np.log(len(every))).tolist() for each in zip(*every, strict=True)]
+            return [Score(sum(own), tokens, own) for own, tokens in zip(logs, names, strict=True)]
 
-        return self._stream(rows, answer, tick)
+        return stream(zip(rows, repeat(None)), answer, tick)
 
     def align_rows(self, rows: Iterable[Row], *, words: bool = True, tick: Tick | None = None) -> Iterator[Aligned]:
         """Where each unit of a given target looked; `words` puts the units of a word together."""
         self.must_look("aligning")
+        if self.others:
+            raise UserError("aligning takes one model, not an ensemble")
 
-        def answer(batch: Batch, of: list[Row]) -> list[Aligned]:
+        def answer(of: list[Row], _: list[None]) -> list[Aligned]:
+            batch = self._batch(of)
             assert batch.source is not None
             assert batch.target is not None
             found = []
@@ -157,7 +214,7 @@ class Model:
                 found.append(self._aligned(source[:s], target[1:t], weights_TS, words))
             return found
 
-        return self._stream(rows, answer, tick)
+        return stream(zip(rows, repeat(None)), answer, tick)
 
     def _aligned(self, source: list[int], target: list[int], weights_TS: np.ndarray[Any, Any], words: bool) -> Aligned:
         assert self.source is not None
@@ -172,6 +229,14 @@ class Model:
         weights_WW = units_WT @ by_source_TW / np.maximum(units_WT.sum(axis=1, keepdims=True), 1)
         return Aligned(_names(self.source, source, left), _names(self.target, target, right), weights_WW)
 
+    @torch.inference_mode()
+    def summaries(self, texts: list[str]) -> np.ndarray[Any, Any]:
+        """The vector that the encoder makes of each whole text: summaries_ND."""
+        if not isinstance(self.system, Seq2Seq):
+            raise UserError("sentence vectors need a model with an encoder")
+        rows = [Row(text, None, "text", number) for number, text in enumerate(texts, 1)]
+        return self.system.read(self._batch(rows)).summary_BD.numpy()
+
     def must_look(self, what: str) -> None:
         """A UserError unless the model looks at positions of its source."""
         kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
@@ -179,18 +244,19 @@ class Model:
             has = "it reads no source" if kind is None else f"attention '{kind}' looks nowhere"
             raise UserError(f"{what} needs a model that looks at source positions, and {has}")
 
-    def _stream(self, rows: Iterable[Row], answer: Any, tick: Tick | None) -> Iterator[Any]:
-        rows = iter(rows)
-        while window := list(islice(rows, WINDOW)):
-            order = sorted(range(len(window)), key=lambda i: (_length(window[i]), i))
-            answers: dict[int, Any] = {}
-            for batch_rows in _batches(order, window):
-                of = [window[i] for i in batch_rows]
-                with torch.inference_mode():
-                    answers.update(zip(batch_rows, answer(encode_rows((self.source, self.target), of), of), strict=True))
-                if tick is not None:
-                    tick(len(of))
-            yield from (answers[i] for i in range(len(window)))
+    def _batch(self, rows: list[Row]) -> Batch:
+        return encode_rows((self.source, self.target), rows)
+
+
+def _predict(model: Model, rows: list[Row], attention: bool, search: Search) -> None:
+    """A member of an ensemble reads the rows in its own way and hands its decoder to `search`."""
+    model.system.predict(model._batch(rows), search, attention=attention)
+
+
+def _vocabulary(target: Field) -> dict[str, Any]:
+    """All that says what a target token means; how the vocabulary was cut to size does not."""
+    described, unsaid = target.to_json(), ("size", "min_count", "eos", "max_length", "share")
+    return {**described, "settings": {key: value for key, value in described["settings"].items() if key not in unsaid}}
 
 
 def _lay_out(system: nn.Module) -> None:
@@ -202,23 +268,6 @@ def _lay_out(system: nn.Module) -> None:
     for module in system.modules():
         if type(module) is nn.Linear and module.weight.numel() >= LARGE and module.weight.data_ptr() not in tables:
             module.weight.data = module.weight.data.t().contiguous().t()
-
-
-def _length(row: Row) -> int:
-    """In characters, which is a good enough measure."""
-    return max(len(row.source), len(row.target or ""))
-
-
-def _batches(order: list[int], window: list[Row]) -> Iterator[list[int]]:
-    """Rows of like length, as many as the budget allows."""
-    batch: list[int] = []
-    for i in order:
-        if batch and (len(batch) == BATCH_ROWS or (len(batch) + 1) * _length(window[i]) > BATCH_CHARACTERS):
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
 
 
 def _names(field: Field, ids: list[int], words: list[int]) -> list[str]:

@@ -58,11 +58,12 @@ class DataSettings(_Settings):
     """Where rows come from and how their two sides are read."""
 
     task: Annotated[str | dict[str, Any] | None, "an embedded task: a name, or { kind = name, setting = value }"] = None
-    train: Annotated[str | dict[str, str] | None, "a .tsv, .jsonl or .parquet file (.gz too), or { source = file, target = file }"] = None
+    train: Annotated[str | dict[str, str] | None, "a .tsv, .jsonl, .dict or .parquet file (.gz and .zip too), or { source = file, target = file }"] = None
     validation: Annotated[str | dict[str, str] | None, "the same, for validation"] = None
     test: Annotated[str | dict[str, str] | None, "the same, for the final figure"] = None
     split: Annotated[dict[Literal["validation", "test"], Fraction] | None, "shares of train to hold out, by a hash of the source side"] = None
     columns: Annotated[dict[Literal["source", "target"], int | str] | None, "which columns; numbers from 1, or names"] = None
+    format: Annotated[str | None, "how the files are laid out: scan, cmudict, tsv, jsonl, parquet; by default their suffix says"] = None
     source: Annotated[dict[str, Any] | None, "how the source side is read: a field"] = None
     target: Annotated[dict[str, Any] | None, "how the target side is read: a field"] = None
     bad_rows: Annotated[Literal["stop", "skip"], "what to do with a row that cannot be read; skipped rows are counted and said"] = "stop"

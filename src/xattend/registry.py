@@ -40,6 +40,7 @@ ROOMS = {
     "field": "xattend.data.fields",
     "task": "xattend.data.tasks",
     "metric": "xattend.metrics",
+    "reproduction": "xattend.reproductions",
 }
 _parts: dict[str, dict[str, type]] = {kind: {} for kind in ROOMS}
 _visited: set[str] = set()

@@ -62,7 +62,7 @@ def test_longer_than_a_window(xattend: Xattend, copy_run: Path, tmp_path: Path, 
     lines = [" ".join("abcde"[(n * k) % 5] for k in range(1, 2 + n % 7)) if n % 4 else "" for n in range(50)]
     (tmp_path / "in.txt").write_text("".join(line + "\n" for line in lines))
     whole = xattend("predict", copy_run, "--file", tmp_path / "in.txt", "--beam", "1").lines
-    monkeypatch.setattr("xattend.model.WINDOW", 7)
+    monkeypatch.setattr("xattend.stream.WINDOW", 7)
     assert len(set(whole)) > 10
     assert xattend("predict", copy_run, "--file", tmp_path / "in.txt", "--beam", "1").lines == whole
     assert [line == "" for line in whole] == [n % 4 == 0 for n in range(50)]

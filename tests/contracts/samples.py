@@ -16,7 +16,10 @@ LENGTHS = (5, 3, 1, 5)  # ragged, with a sequence of one
 
 # what a part needs besides its defaults to be built alone; a new part needs nothing here
 ATTENTION_SETTINGS: dict[str, dict[str, Any]] = {"local-p": {"window": 2}, "local-m": {"window": 2}}
-ENCODER_SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"inner": 16, "heads": 2, "layers": 2}, "ladder": {"heads": 2}}
+ENCODER_SETTINGS: dict[str, dict[str, Any]] = {
+    "transformer": {"inner": 16, "heads": 2, "layers": 2}, "ladder": {"heads": 2},
+    "conv": {"widest": 3},  # of short sources, wider kernels have no gradient
+}  # fmt: skip
 DECODER_SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"inner": 16, "heads": 2, "layers": 2}}
 
 

@@ -17,6 +17,7 @@ CASES += [
     ("rnn", {"reverse": True}), ("rnn", {"cell": "lstm", "layers": 2, "carry": True}), ("birnn", {"cell": "lstm", "carry": True}),
     ("birnn", {"layers": 2, "cell": "gru-reset-before"}), ("birnn", {"layer_norm": True}), ("birnn", {"skip": True}),
     ("transformer", {"norm": "post"}), ("transformer", {"positions": "learned"}), *[("ladder", {"rung": r}) for r in range(1, 5)],
+    ("conv", {"layers": 0}), ("conv", {"width": 5}), ("conv", {"widest": 2}),
 ]  # fmt: skip
 each_encoder = pytest.mark.parametrize(("name", "given"), CASES, ids=[f"{n}-{g}" for n, g in CASES])
 

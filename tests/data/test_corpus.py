@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from xattend.data import cache as caches
+from xattend.data import wanted
 from xattend.data.build import CHUNK, Build
 from xattend.data.corpus import encode_rows, prepare
 from xattend.data.readers.base import Row
@@ -262,6 +263,12 @@ def test_given_fields_are_used_and_keep_the_fingerprint(folder, builds):
     get(folder, **FILES, fields=other)
     assert len(builds) == 3
     assert get(folder, **FILES).target.to_json() == first.target.to_json()
+
+
+def test_a_setting_left_at_its_default_is_not_in_the_fingerprint():
+    """So that a version which has one setting more still knows the data of older runs."""
+    given = {"kind": "text", "unit": "bpe", "size": 500, "lower": False, "nfc": True, "share": None}
+    assert wanted._set(given) == {"kind": "text", "unit": "bpe", "size": 500}
 
 
 def test_another_process_that_was_faster_wins(tmp_path):

@@ -112,6 +112,22 @@ def test_lower_and_composition():
     assert len(fitted("byte", nfc=False).encode("e\u0301")) == 3
 
 
+def test_spaces_at_the_end_are_no_word() -> None:
+    field = fitted("bpe")
+    assert set(field.words(field.encode("the cat "))) == {0, 1}
+    assert set(field.words(field.encode("the cat"))) == {0, 1}
+    assert set(field.words(field.encode(" "))) == {0}
+
+
+def test_korean_syllables_are_taken_apart_and_put_together_again() -> None:
+    field = Text(unit="character", decompose=True)
+    field.fit(["한글", "글한"])
+    ids = field.encode("한")
+    assert field.symbols(ids) == ["\u1112", "\u1161", "\u11ab"]  # h, a, n
+    assert field.decode(ids) == "한"
+    assert field.raw("한") == "한"  # what outputs are compared with
+
+
 def test_separator_of_words():
     field = Text(unit="word", separator="|")
     field.fit(["a b|c"])

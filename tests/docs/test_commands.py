@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.recipes.test_shipped import made_up
-from xattend import recipe
+from xattend import recipe, registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -32,6 +32,9 @@ def shortened(words: list[str]) -> list[str]:
     """Training is cut to a few updates; the rest is run as it stands."""
     if "train" in words and "--resume" not in words:
         return [*words, "-s", "training.steps=3", "-s", "training.validate_every=3"]
+    if "reproduce" in words and "--data" in words:  # the first of its trainings: test_reproduce.py goes to the end of one
+        first = registry.find("reproduction", words[2])().plans()[0].name
+        return [*words, "--trial", first, "-s", "training.steps=2", "-s", "training.validate_every=2"]
     if "grid" in words:
         return [*words, "-s", "training.steps=2", "-s", "training.validate_every=2"]
     return words
@@ -43,10 +46,12 @@ def places(folder: Path) -> None:
     (folder / "names.tsv").write_text("\n".join(f"{i % 7}{row}" if i >= len(NAMES) else row for i, row in enumerate(pairs)) + "\n")
     (folder / "names.txt").write_text("\n".join(NAMES) + "\n")
     (folder / "pairs.tsv").write_text("\n".join(pairs[: len(NAMES)]) + "\n")
+    (folder / "pairs.gold").write_text("0-1 1?0\n" * len(NAMES))
     for name, _ in recipe.shipped():  # --data DIR: made-up files in the layout of the data sets
         for split in ("train", "validation", "test"):
-            if place := recipe.load(name).section("data").get(split):
-                made_up(folder / "DIR", place)
+            data = recipe.load(name).section("data")
+            if split in data:
+                made_up(folder / "DIR", data[split], data.get("format"))
 
 
 def run(words: list[str], folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,24 @@ SMALLER = {
 }  # fmt: skip
 
 
-def made_up(folder: Path, place: Any) -> None:
+LAYOUTS = {"scan": "IN: wort{} OUT: {}\n", "cmudict": "WORT{}  {}\n"}
+
+
+def made_up(folder: Path, place: Any, layout: str | None = None) -> None:
     """Writes the files a [data] place names: sentences of a few words, the same number on both sides."""
     draw = random.Random(1)
     sides = place if isinstance(place, dict) else {"both": place}
-    rows = [" ".join(draw.choice(["ein", "hund", "läuft", "am", "strand", "."]) for _ in range(draw.randint(2, 6))) for _ in range(40)]
+    rows = [" ".join(draw.choice(["ein", "hund", "läuft", "am", "strand", "."]) for _ in range(draw.randint(2, 6))) for _ in range(400)]
     for side, name in sides.items():
-        text = "".join(f"wort{i}\t{row}\n" if side == "both" else f"{row}\n" for i, row in enumerate(rows))
+        line = LAYOUTS.get(layout or "", "wort{}\t{}\n") if side == "both" else "{1}\n"
+        text = "".join(line.format(i, row) for i, row in enumerate(rows))
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(file, "w") as packed:
+                packed.writestr("rows.txt", text)
+        else:
+            file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,7 +56,7 @@ def test_it_trains(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     given = recipe.load(name).resolve()
     for split in ("train", "validation", "test"):
         if given.section("data")[split] is not None:
-            made_up(tmp_path / "data", given.section("data")[split])
+            made_up(tmp_path / "data", given.section("data")[split], given.section("data")["format"])
     overrides = ["training.steps=2", "training.validate_every=2", "training.validate_rows=8"]
     for key, value in SMALLER.items():
         section, setting = key.split(".")

@@ -9,10 +9,11 @@ import torch
 from tests.search.models import WORDS, Attending, Named, Table, alone, replay, sources
 from xattend import registry
 from xattend.errors import UserError
-from xattend.search import Beam, Exact, Greedy, MinimumRisk, Sample, Search
+from xattend.search import Beam, Constrained, DiverseBeam, Exact, Greedy, MinimumRisk, Sample, Search
 from xattend.types import EOS, PAD, UNK, Hypothesis, Memory
 
 KINDS = registry.names("search")
+LISTS = ("beam", "constrained", "diverse-beam", "minimum-risk", "sample")  # those with an n-best, besides the slow one
 LENGTHS = [1 + (7 * row) % 13 for row in range(64)]
 VOCABULARY = 12
 
@@ -36,17 +37,18 @@ def the_same(first: list[Hypothesis], second: list[Hypothesis]) -> None:
 
 
 def test_all_are_registered() -> None:
-    assert KINDS == ["beam", "exact", "greedy", "minimum-risk", "sample"]
+    assert KINDS == ["beam", "constrained", "diverse-beam", "exact", "greedy", "minimum-risk", "sample"]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "beam bound", "beam coverage"])
+@pytest.mark.parametrize("kind", [*KINDS, "beam bound", "beam coverage", *[f"{kind} no-repeat" for kind in LISTS]])
 def test_batch_1_equals_batch_64(kind: str) -> None:
     kind, _, variant = kind.partition(" ")
     settings: dict[str, object] = {"max_ratio": 1.0, "max_extra": 3}
-    if kind in ("beam", "minimum-risk", "sample"):
+    if kind in LISTS:
         settings["nbest"] = 3
     if variant:
-        settings |= {"stop": "bound"} if variant == "bound" else {"coverage_penalty": 0.3, "penalty": "gnmt"}
+        coverage = {"coverage_penalty": 0.3, "penalty": "gnmt"}
+        settings |= {"bound": {"stop": "bound"}, "no-repeat": {"no_repeat": 2}, "coverage": coverage}[variant]
     decoder, memory, search = Attending(VOCABULARY), sources(LENGTHS), make(kind, **settings)
     together = search.search(decoder, memory, attention=True)
     for row in range(0, 64, 5):
@@ -57,7 +59,7 @@ def test_batch_1_equals_batch_64(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_and_logprobs_equal_a_teacher_forced_replay(kind: str) -> None:
-    settings = {"nbest": 5} if kind in ("beam", "minimum-risk", "sample", "exact") else {}
+    settings = {"nbest": 5} if kind in (*LISTS, "exact") else {}
     decoder, memory = Attending(VOCABULARY, seed=3), sources([4, 1, 7])
     for row, group in enumerate(make(kind, **settings).search(decoder, memory, attention=True)):
         for hypothesis in group:
@@ -106,7 +108,7 @@ def test_a_prefix_the_model_excludes_is_obeyed(kind: str) -> None:
     assert make(kind).search(decoder, sources([2]), prefix=[[5]])[0][0].tokens[0] == 5
 
 
-@pytest.mark.parametrize("kind", ["beam", "greedy", "minimum-risk", "sample"])  # exact finds an end however unlikely
+@pytest.mark.parametrize("kind", [*LISTS, "greedy"])  # exact finds an end however unlikely
 def test_limits_come_from_each_own_source_length(kind: str) -> None:
     decoder = Attending(VOCABULARY)
     with torch.no_grad():
@@ -179,11 +181,15 @@ def test_broken_scores_are_said(kind: str) -> None:
 
 
 def test_settings_are_checked() -> None:
-    wrong = {"beam": {"size": 0}, "minimum-risk": {"temperature": 0.0}, "sample": {"top_p": 0.0}, "exact": {"budget": 0}, "greedy": {"max_length": 0}}
+    wrong = {
+        "beam": {"size": 0}, "constrained": {"nbest": 0}, "diverse-beam": {"groups": 0}, "minimum-risk": {"temperature": 0.0},
+        "sample": {"top_p": 0.0}, "exact": {"budget": 0}, "greedy": {"max_length": 0},
+    }  # fmt: skip
+    assert set(wrong) == set(KINDS)
     for kind, settings in wrong.items():
         with pytest.raises(UserError):
             registry.build("search", kind, **settings)
 
 
 def test_searches_are_what_they_say() -> None:
-    assert [type(make(kind)) for kind in KINDS] == [Beam, Exact, Greedy, MinimumRisk, Sample]
+    assert [type(make(kind)) for kind in KINDS] == [Beam, Constrained, DiverseBeam, Exact, Greedy, MinimumRisk, Sample]

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 from tests.search.models import Attending, Named, sources
+from tests.systems import small
 from xattend import registry
 from xattend.errors import UserError
-from xattend.search import Beam, Ensemble, Greedy
+from xattend.search import Beam, Constrained, Ensemble, Greedy
+from xattend.search.ensemble import Together
 from xattend.types import EOS, Memory
 
 
@@ -80,6 +82,39 @@ def test_a_members_grid_reaches_it() -> None:
     ensemble = Ensemble([Looking(12), Looking(12)])
     Greedy(max_length=2).search(ensemble, ensemble.pack([a, picture]))
     assert seen == [(6,), (2, 3)]
+
+
+def test_systems_hand_their_decoders_over() -> None:
+    one, two, three = (Attending(12, seed=seed) for seed in (1, 2, 3))
+    a, b, c = (sources([3, 6, 2], seed=seed) for seed in (5, 50, 90))
+    ensemble = Ensemble([one, two, three])
+    wanted = Beam(nbest=3, max_length=8).search(ensemble, ensemble.pack([a, b, c]), attention=True)
+    given = []
+
+    def predicts(decoder: Attending, memory: Memory):  # type: ignore[no-untyped-def]
+        return lambda search: given.append(search.search(decoder, memory, attention=True))
+
+    joint = Together(Beam(nbest=3, max_length=8), [predicts(two, b), predicts(three, c)])
+    found = joint.search(one, a, attention=True)
+    assert given == [found, found]  # every system gets the same
+    assert joint.found is found
+    assert [[h.tokens for h in group] for group in found] == [[h.tokens for h in group] for group in wanted]
+    alone = Together(Greedy()).search(one, a, attention=True)  # without others nothing is averaged, heads are kept
+    assert alone[0][0].weights_THS.shape[1] == 2
+    assert alone[0][0].tokens == Greedy().search(one, a)[0][0].tokens
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_members_that_share_or_cache_their_source(kind: str) -> None:
+    """Real decoders keep one row of source a sentence, or a cache that beams never move: two equal members are one model."""
+    part = {"kind": kind, "size": 16} | ({"inner": 16, "heads": 2, "layers": 1} if kind == "transformer" else {"embedding": 8})
+    system = small.system(decoder=part).eval()
+    batch = small.batch(6, torch.Generator().manual_seed(1))
+    for search in (Beam(size=3, max_length=6), Greedy(max_length=6), Constrained(size=3, max_length=9).requiring([[(4, 5)]] * 6)):
+        single = system.predict(batch, search)
+        double = system.predict(batch, Together(search, [lambda joint: system.predict(batch, joint)]))
+        assert [one.tokens for one in double] == [one.tokens for one in single]
+        assert [one.logprob for one in double] == pytest.approx([one.logprob for one in single], abs=1e-4)
 
 
 def test_what_does_not_fit_is_said() -> None:

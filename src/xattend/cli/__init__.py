@@ -20,8 +20,10 @@ COMMANDS = {
     "evaluate": "Score a run on held-out data.",
     "predict": "Write outputs for texts or a file.",
     "score": "Log-probability of given targets.",
+    "audit": "How often beam search misses the likeliest output.",
     "align": "Where each target unit looked, as alignment pairs.",
     "grid": "Train every combination of parts and print the cross table.",
+    "reproduce": "A paper's number, and ours.",
     "bench": "How fast this machine trains each recipe, and where the time goes.",
     "doctor": "What is installed, what is missing, how to get it.",
 }

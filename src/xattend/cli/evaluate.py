@@ -15,6 +15,7 @@ from xattend.cli import options
 from xattend.errors import UserError
 
 if TYPE_CHECKING:
+    from xattend.cli.scores import Question
     from xattend.data.readers.base import Row
     from xattend.data.split import Split
     from xattend.model import Model
@@ -25,58 +26,71 @@ if TYPE_CHECKING:
 @options.run
 @click.option("--split", type=click.Choice(["train", "validation", "test"]), help="Rows of the run's own data. Default: validation.")
 @click.option("--file", metavar="F", help="Rows of a file with source and target.")
+@click.option("--format", metavar="NAME", help="How F is laid out: scan, cmudict, ... Default: its suffix says.")
 @options.columns
+@click.option("--variants", is_flag=True, help="Rows with the same source are one question with several right answers.")
 @options.beam
 @click.option("--show", type=click.IntRange(min=0), default=0, metavar="N", help="Show the first N rows: source, output, reference, attention.")
 @options.copy_unknown
+@options.together
 @options.int8
 @options.as_json
 @options.settings
 @options.data
 @options.plugin
 def command(
-    run: Path, split: str | None, file: str | None, columns: dict[str, int | str] | None, beam: int | None, show: int,
-    copy_unknown: bool, int8: bool, as_json: bool, overrides: tuple[str, ...], data_dir: Path | None,
+    run: Path, split: str | None, file: str | None, format: str | None, columns: dict[str, int | str] | None, variants: bool,
+    beam: int | None, show: int, copy_unknown: bool, others: tuple[Path, ...], int8: bool, as_json: bool, overrides: tuple[str, ...],
+    data_dir: Path | None,
 ) -> None:  # fmt: skip
     """Decode held-out rows and print every metric.
 
     Error rates and exact are shares (0.1 is 10 %), BLEU and chrF go to 100. nll and perplexity are a token of the given
     targets, the end mark included; bits_per_character a character of their text. A language model has these three only.
 
+    With --variants a source that several rows share (a word with two pronunciations, a sentence with three translations)
+    is decoded once: exact counts it right if any of them is written, error rates take the nearest, BLEU and chrF all.
+
     \b
     xattend evaluate runs/names --split test --json
     xattend evaluate runs/names --file more.tsv --show 3
+    xattend evaluate runs/names --with runs/more-names
     """
     if split is not None and file is not None:
         raise UserError("give either --split or --file")
-    if columns is not None and file is None:
-        raise UserError("--columns goes with --file")
-    from xattend.cli.scores import score_rows
-    from xattend.model import Model
+    for option, given in (("--columns", columns), ("--format", format)):
+        if given is not None and file is None:
+            raise UserError(f"{option} goes with --file")
+    from xattend.cli.scores import questions, score_rows
     from xattend.report.table import table
 
-    model = Model.load(run, options.search_only(overrides, beam))
-    if int8:
-        model.to_int8()
+    model = options.load(run, others, overrides, beam=beam, int8=int8)
     search = model.search(beam=beam)
     if copy_unknown:
         model.must_look("--copy-unknown")
-    rows, total = _rows_of_file(model, file, columns, data_dir) if file else _rows_of_split(run, split or "validation", data_dir)
-    scores = score_rows(model, rows, search, copy_unknown=copy_unknown, total=total)
-    shown = list(model.predict_rows(islice(rows(), show), search, attention=_looks(model), copy_unknown=copy_unknown))
+    if variants and model.source is None:
+        raise UserError("--variants needs a model that reads a source")
+    rows, total = _rows_of_file(model, file, format, columns, data_dir) if file else _rows_of_split(run, split or "validation", data_dir)
+    scores = score_rows(model, rows, search, copy_unknown=copy_unknown, variants=variants, total=total)
+    asked = questions(rows(), variants=True)[:show] if variants else questions(islice(rows(), show), variants=False)
+    shown = list(model.predict_rows((one.row for one in asked), search, attention=_looks(model), copy_unknown=copy_unknown))
     what = {"file": file} if file else {"split": split or "validation"}
     if as_json:
-        record = {"run": str(run), **what, **scores.to_json()}
+        record = {"run": str(run), **({"with": list(map(str, others))} if others else {}), **what, **scores.to_json()}
         if show:
             record["examples"] = [
-                {"source": row.source, "text": found.text, "reference": row.target} for row, found in zip(rows(), shown)
+                {"source": one.row.source, "text": found.text, **({"references": one.answers} if variants else {"reference": one.row.target})}
+                for one, found in zip(asked, shown)
             ]
         click.echo(json.dumps({key: _finite(value) for key, value in record.items()}, ensure_ascii=False))
         return
-    for row, found in zip(rows(), shown):
-        _show(row, found)
+    for one, found in zip(asked, shown):
+        _show(one, found)
     click.echo(table(["metric", "value"], list(scores.metrics.items()), decimals=4))
     click.echo(f"{scores.rows} rows of {file or what['split']} in {scores.seconds:.1f} s")
+    if scores.repeated:
+        what_now = "scored as one with it" if variants else "--variants takes them as one question with several right answers"
+        click.echo(f"{scores.repeated} of them have the source of an earlier row: {what_now}")
     if scores.unknown:
         click.echo(f"{scores.unknown} target units are unknown to the model")
     if scores.cut:
@@ -105,12 +119,13 @@ def rows_of(split: Split) -> Iterable[Row]:
 
 
 def _rows_of_file(
-    model: Model, file: str, columns: dict[str, int | str] | None, data_dir: Path | None
+    model: Model, file: str, format: str | None, columns: dict[str, int | str] | None, data_dir: Path | None
 ) -> tuple[Callable[[], Iterable[Row]], int | None]:
     from xattend.cli.progress import lines_of
     from xattend.data.readers.base import open_reader
 
-    return lambda: open_reader(file, columns, data_dir=data_dir, needs_target=model.source is not None), lines_of(file)
+    needs_target = model.source is not None
+    return lambda: open_reader(file, columns, data_dir=data_dir, format=format, needs_target=needs_target), lines_of(file)
 
 
 def _looks(model: Model) -> bool:
@@ -121,10 +136,12 @@ def _looks(model: Model) -> bool:
     return True
 
 
-def _show(row: Row, found: Prediction) -> None:
+def _show(one: Question, found: Prediction) -> None:
     from xattend.cli.predict import draw_in_terminal
 
-    click.echo(f"source     {row.source}\noutput     {found.text}\nreference  {row.target or ''}".rstrip())
+    click.echo(f"source     {one.row.source}\noutput     {found.text}")
+    for answer in one.answers if one.row.target is not None else [""]:
+        click.echo(f"reference  {answer}".rstrip())
     if found.trace is not None:
         draw_in_terminal(found.trace)
     click.echo()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
@@ -17,8 +15,7 @@ from xattend.cli import options
 from xattend.errors import UserError
 
 if TYPE_CHECKING:
-    from xattend.data.corpus import Data
-    from xattend.recipe import Recipe
+    from xattend.trial import Trial
 
 AXES = ("attention", "encoder", "decoder", "cell")
 
@@ -29,17 +26,14 @@ def _axis(name: str, help: str) -> Callable[[options.Command], options.Command]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One training of the grid: its place in the table, the overrides that make it, and its run."""
+    """One training of the grid and its place in the table."""
 
     parts: dict[str, str]
-    seed: int
-    overrides: tuple[str, ...]
-    recipe: Recipe
-    path: Path
+    trial: Trial
 
     @property
-    def name(self) -> str:
-        return " + ".join(self.parts.values()) or "the recipe itself"
+    def seed(self) -> int:
+        return self.trial.recipe.training.seed
 
 
 @click.command()
@@ -71,22 +65,20 @@ def command(
     out = out or Path("runs") / f"grid-{Path(recipe).stem}"
     from rich.console import Console
 
-    from xattend import job
-
-    cells = _cells(recipe, chosen, _seeds(seeds), overrides, minutes, out)
+    cells = _cells(recipe, chosen, _seeds(seeds), overrides, minutes, out, data_dir)
     console = Console(stderr=True)
-    root = Path(recipe).parent.resolve() if Path(recipe).is_file() else Path.cwd()
-    data = job.open_data(cells[0].recipe, root, data_dir)
+    data = cells[0].trial.data
     if "validation" not in data.splits:
         raise UserError("a grid is compared on validation rows, and this data has none: set data.validation or data.split")
-    weights = {one.name: _weights(one, data) for one in cells}
+    weights = {one.trial.name: one.trial.weights() for one in cells}
     for one in cells:
-        _check_place(one, data)
+        one.trial.check_place()
     results: list[dict[str, Any]] = []
     for number, one in enumerate(cells, 1):
-        console.print(f"{number} of {len(cells)}: {one.name}, seed {one.seed}", highlight=False, markup=False)
-        _train(recipe, one, data_dir, console)
-        results.append({**one.parts, "seed": one.seed, "run": str(one.path), "weights": weights[one.name], **_scores(one, data)})
+        name = one.trial.name
+        console.print(f"{number} of {len(cells)}: {name}, seed {one.seed}", highlight=False, markup=False)
+        one.trial.train(console)
+        results.append({**one.parts, "seed": one.seed, "run": str(one.trial.path), "weights": weights[name], **_scores(one)})
         _write(out / "grid.json", recipe, results)
     columns, rows = _table(cells[0], results)
     if as_json:
@@ -116,10 +108,12 @@ def _seeds(given: str | None) -> list[int | None]:
 
 
 def _cells(
-    name: str, chosen: dict[str, list[str]], seeds: list[int | None], given: tuple[str, ...], minutes: float | None, out: Path
-) -> list[Cell]:
+    name: str, chosen: dict[str, list[str]], seeds: list[int | None], given: tuple[str, ...], minutes: float | None, out: Path,
+    data_dir: Path | None,
+) -> list[Cell]:  # fmt: skip
     """Every combination, resolved, so that a mistake shows before anything is trained."""
     from xattend import recipe as recipes
+    from xattend.trial import Trial
 
     for word in given:
         part = word.partition("=")[0].removesuffix(".kind")
@@ -139,83 +133,35 @@ def _cells(
                 if not with_cell:
                     raise UserError("--cell: neither the encoder nor the decoder has a cell")
                 overrides = (*overrides, *(f"{section}.cell={parts['cell']}" for section in with_cell))
-                resolved = recipes.load(name, overrides).resolve()
             folder = "_".join([*values, f"seed{resolved.training.seed}"])
-            cells.append(Cell(parts, resolved.training.seed, overrides, resolved, out / folder))
+            cells.append(Cell(parts, Trial(" + ".join(values) or "the recipe itself", name, overrides, out / folder, data_dir)))
+            _ = cells[-1].trial.recipe  # a mistake shows before anything is trained
     return cells
 
 
-def _weights(cell: Cell, data: Data) -> int:
-    """How many there are; parts that do not go together show here, before anything is trained."""
-    from xattend.systems import assemble
-
-    try:
-        return sum(weight.numel() for weight in assemble(cell.recipe, data.source, data.target).parameters())
-    except UserError as error:
-        raise UserError(f"{cell.name}: {error}") from None
-
-
-def _check_place(cell: Cell, data: Data) -> None:
-    """A run that is there already must be of the same recipe and data, or the table would compare different things."""
-    from xattend.run import Run
-
-    run = Run(cell.path)
-    if run.manifest.exists():
-        run.verify(weights=False)
-        if run.recipe.read_text("utf-8") != cell.recipe.dump() or run.fingerprint != data.fingerprint:
-            raise UserError("holds a run of another recipe or other data: choose another --out, or remove it", file=cell.path)
-
-
-def _train(recipe: str, cell: Cell, data_dir: Path | None, console: Any) -> None:
-    from xattend import job
-    from xattend.run import Run
-
-    run = Run(cell.path)
-    if not run.manifest.exists():
-        _, result = job.start(recipe, out=cell.path, overrides=cell.overrides, data_dir=data_dir, console=console)
-    elif not run.finished:
-        result = job.resume(cell.path, data_dir=data_dir, console=console)
-    else:
-        console.print("trained before", highlight=False)
-        return
-    if result.exit_code:
-        click.echo("xattend: stopped; the same command goes on from here", err=True)
-        sys.exit(result.exit_code)
-
-
-def _scores(cell: Cell, data: Data) -> dict[str, Any]:
-    from xattend.cli.evaluate import rows_of
-    from xattend.cli.scores import score_rows
-    from xattend.model import Model
-    from xattend.run import Run
-
-    model = Model.load(cell.path)
-    held_out = data.splits["validation"]
-    scores = score_rows(model, lambda: rows_of(held_out), model.search(), total=len(held_out))
-    lines = [json.loads(line) for line in Run(cell.path).metrics.read_text("utf-8").splitlines()]
-    rows, seconds = len(data.splits["train"]), max(line["seconds"] for line in lines)
+def _scores(cell: Cell) -> dict[str, Any]:
+    trial, data = cell.trial, cell.trial.data
+    scores, lines = trial.scores("validation"), trial.log()
+    rows = len(data.splits["train"])
     speeds = [line["tokens_per_second"] for line in lines if "tokens_per_second" in line]
     if speeds:  # of the updates alone
         speed = statistics.mean(speeds) * rows / (int(data.splits["train"].lengths[:, 1].sum()) - rows)
     else:
-        speed = rows * max(line["epoch"] for line in lines if "epoch" in line) / max(seconds, 1e-9)
-    return {"metrics": scores.metrics, "examples_per_second": round(speed, 1), "minutes": round(seconds / 60, 3)}
+        speed = rows * max(line["epoch"] for line in lines if "epoch" in line) / max(trial.seconds, 1e-9)
+    return {"metrics": scores.metrics, "examples_per_second": round(speed, 1), "minutes": round(trial.seconds / 60, 3)}
 
 
 def _write(file: Path, recipe: str, results: list[dict[str, Any]]) -> None:
-    import math
-
     from xattend.run import to_json, write_atomic
+    from xattend.trial import finite
 
-    plain = [
-        {**one, "metrics": {name: value if math.isfinite(value) else None for name, value in one["metrics"].items()}} for one in results
-    ]
+    plain = [{**one, "metrics": finite(one["metrics"])} for one in results]
     write_atomic(file, to_json({"recipe": recipe, "split": "validation", "cells": plain}))
 
 
 def _table(cell: Cell, results: list[dict[str, Any]]) -> tuple[list[str], list[list[object]]]:
     """One row a combination, over its seeds."""
-    metric = cell.recipe.training.metric
+    metric = cell.trial.recipe.training.metric
     wanted = dict.fromkeys([*([] if metric == "loss" else [metric]), "cer", "exact", "perplexity"])
     metrics = [name for name in wanted if name in results[0]["metrics"]]
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from xattend.errors import UserError
+
+if TYPE_CHECKING:
+    from xattend.model import Model
 
 Command = Callable[..., Any]
 
@@ -60,6 +63,14 @@ def int8(command: Command) -> Command:
     return click.option("--int8", is_flag=True, help="Weights of 8 bits: faster on a CPU, a little less exact.")(command)
 
 
+def together(command: Command) -> Command:
+    """--with RUN, as often as wanted."""
+    return click.option(
+        "--with", "others", multiple=True, type=click.Path(path_type=Path), metavar="RUN",
+        help="Another run that writes together with the first, an ensemble; repeat for more.",
+    )(command)  # fmt: skip
+
+
 def as_json(command: Command) -> Command:
     """--json."""
     return click.option("--json", "as_json", is_flag=True, help="Write JSON.")(command)
@@ -96,3 +107,18 @@ def search_only(overrides: tuple[str, ...], beam: int | None) -> tuple[str, ...]
         if beam is not None and path in ("search.kind", "search.size"):
             raise UserError(f"-s {word}: --beam {beam} sets this too; give one of them")
     return overrides
+
+
+def load(run: Path, others: tuple[Path, ...], overrides: tuple[str, ...], *, beam: int | None, int8: bool) -> Model:
+    """The model that --with, -s and --int8 ask for."""
+    from xattend.model import Model
+
+    first, *rest = [Model.load(run, search_only(overrides, beam)), *map(Model.load, others)]
+    for model in [first, *rest] if int8 else []:
+        model.to_int8()
+    for path, other in zip(others, rest):
+        try:
+            first = first.together([other])
+        except UserError as error:
+            raise error.at(path) from None
+    return first

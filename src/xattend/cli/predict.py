@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,15 @@ from xattend.cli import options
 from xattend.errors import UserError
 
 if TYPE_CHECKING:
+    from xattend.answer import Answer
+    from xattend.data.fields.base import Field
     from xattend.data.readers.base import Row
-    from xattend.model import Model, Tick
+    from xattend.model import Model
     from xattend.search.base import Search
+    from xattend.stream import Tick
     from xattend.types import Prediction, Trace
+
+    Asked = tuple[Row, Sequence[str]]  # a row, and the phrases its output must hold
 
 
 @click.command()
@@ -27,47 +33,60 @@ if TYPE_CHECKING:
 @options.columns
 @options.beam
 @click.option("--nbest", type=click.IntRange(min=1), metavar="N", help="Write N outputs an input, each as: input number, score, text, with tabs between.")
+@click.option("--must", multiple=True, metavar="PHRASE", help="Every output must hold this phrase; repeat for more.")
+@click.option(
+    "--must-file", type=click.Path(path_type=Path), metavar="FILE",
+    help="With --file: phrases that each output must hold, a line a row, with tabs between.",
+)  # fmt: skip
+@click.option("--never", multiple=True, metavar="PHRASE", help="No output may hold this phrase; repeat for more.")
 @options.as_json
-@click.option("--tokens", is_flag=True, help="With --json: the output's tokens and their log-probabilities.")
+@click.option("--tokens", is_flag=True, help="With --json: the tokens of each output and their log-probabilities.")
 @click.option("--attention", is_flag=True, help="Draw where the model looked; with --json: the weights, target x source.")
 @click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw where the model looked into a .svg or .png file (one TEXT).")
 @options.copy_unknown
+@options.together
 @options.int8
 @options.settings
 @options.plugin
 def command(
     run: Path, texts: tuple[str, ...], file: str | None, columns: dict[str, int | str] | None, beam: int | None, nbest: int | None,
-    as_json: bool, tokens: bool, attention: bool, figure: Path | None, copy_unknown: bool, int8: bool, overrides: tuple[str, ...],
+    must: tuple[str, ...], must_file: Path | None, never: tuple[str, ...], as_json: bool, tokens: bool, attention: bool,
+    figure: Path | None, copy_unknown: bool, others: tuple[Path, ...], int8: bool, overrides: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Write an output line for each TEXT, or for each line of a file, in order.
 
     An empty line gives an empty line. A line end inside an output is written as \\n, so that line counts agree.
-    A language model goes on from each text. Search is set by --beam, or by -s search.key=value.
+    A language model goes on from each text. Search is set by --beam, or by -s search.key=value; --must and --must-file
+    use the search 'constrained' with the recipe's settings.
 
     \b
     xattend predict runs/names London --attention
     xattend predict runs/names --file names.txt > outputs.txt
     xattend predict runs/names Oslo --nbest 3 -s search.length_penalty=0.6
+    xattend predict runs/names Oslo --must os --never sl
     """
     _check(texts, file, columns, figure, attention, as_json, tokens)
+    required = bool(must) or must_file is not None
+    _check_phrases(file, must_file, overrides if required else ())
     from xattend.cli.progress import lines_of, progress
-    from xattend.model import Model
 
-    model = Model.load(run, options.search_only(overrides, beam))
-    if int8:
-        model.to_int8()
-    search = model.search(beam=beam, nbest=nbest)
+    model = options.load(run, others, overrides, beam=beam, int8=int8)
+    search = model.search(kind="constrained" if required else None, beam=beam, nbest=nbest, never=never)
     if attention or figure is not None or copy_unknown:
         model.must_look("--copy-unknown" if copy_unknown else "--figure" if figure else "--attention")
-    rows = _texts(texts) if file is None else _lines(file, columns)
+    rows = _texts(texts) if file is None else lines_to_read(file, columns)
+    asked = _asked(model, rows, must, must_file)
     looks = attention or figure is not None
-    number = empty = cut = 0
+    number = empty = cut = lacking = 0
     with progress("predicting", len(texts) if file is None else lines_of(file)) as tick:
-        for number, found in enumerate(_answers(model, rows, search, looks, copy_unknown, tick), 1):
+        found_by = answers(model, asked, search, required=required, looks=looks, copy_unknown=copy_unknown, tick=tick)
+        for number, found in enumerate(found_by, 1):
             empty += found is None
             cut += found is not None and not found.finished
+            lacking += found is not None and bool(found.missing)
             if as_json:
-                click.echo(json.dumps(_record(found, attention, nbest, tokens), ensure_ascii=False))
+                record = _record(found, model.target, attention=attention, nbest=nbest, tokens=tokens, required=required)
+                click.echo(json.dumps(record, ensure_ascii=False))
             elif nbest is None:
                 click.echo("" if found is None else one_line(found.text))
             else:
@@ -80,6 +99,8 @@ def command(
     if cut:
         said = "raise search.max_ratio, max_extra or max_length with -s"
         click.echo(f"xattend: warning: {cut} of {number} outputs were cut by the length limit ({said})", err=True)
+    if lacking:
+        click.echo(f"xattend: warning: {lacking} of {number} outputs are unfinished and lack a phrase they must hold", err=True)
 
 
 def _check(
@@ -99,6 +120,43 @@ def _check(
         raise UserError("a figure's name must end in .svg or .png", file=figure)
 
 
+def _check_phrases(file: str | None, must_file: Path | None, overrides: tuple[str, ...]) -> None:
+    if must_file is not None and file is None:
+        raise UserError("--must-file goes with --file; for texts there is --must")
+    for word in overrides:
+        key, _, kind = word.partition("=")
+        if key.strip() == "search.kind" and kind.strip() != "constrained":
+            raise UserError(f"-s {word}: phrases that must be written need the search 'constrained'")
+
+
+def _asked(model: Model, rows: Iterator[Row], must: tuple[str, ...], must_file: Path | None) -> Iterator[Asked]:
+    """Each row with the phrases its output must hold: those of all rows, and those of its own line in the file."""
+    for phrase in must:
+        model.phrase(phrase)  # at once, before anything is written
+    return zip(rows, repeat(must)) if must_file is None else _line_by_line(model, rows, must, must_file)
+
+
+def _line_by_line(model: Model, rows: Iterator[Row], must: tuple[str, ...], must_file: Path) -> Iterator[Asked]:
+    from xattend.data.readers.base import find_file
+    from xattend.data.readers.lines import BadRow, lines
+
+    path = find_file(str(must_file), None)
+    for count, (row, line) in enumerate(zip_longest(rows, lines(path)), 1):
+        if row is None or line is None:
+            fewer = "ends here, and there are more inputs" if line is None else "has more lines than there are inputs"
+            raise UserError(f"{fewer}: one line of phrases an input is expected", file=path, line=count)
+        number, found = line
+        if isinstance(found, BadRow):
+            raise UserError(found.message, file=path, line=number)
+        phrases = tuple(phrase for phrase in found.split("\t") if phrase.strip())
+        try:
+            for phrase in phrases:
+                model.phrase(phrase)
+        except UserError as error:
+            raise error.at(path, number) from None
+        yield row, must + phrases
+
+
 def one_line(text: str) -> str:
     """Line ends made visible, so that one output is one line.
 
@@ -114,7 +172,7 @@ def _texts(texts: tuple[str, ...]) -> Iterator[Row]:
     return (Row(text, None, "text", number) for number, text in enumerate(texts, 1))
 
 
-def _lines(file: str, columns: dict[str, int | str] | None) -> Iterator[Row]:
+def lines_to_read(file: str, columns: dict[str, int | str] | None) -> Iterator[Row]:
     """Rows of a file, the empty ones too: readers stop at those, as a row to train on must not be empty."""
     from xattend.data.readers.base import Row, find_file, open_reader, reader_for
     from xattend.data.readers.lines import BadRow, lines
@@ -129,40 +187,58 @@ def _lines(file: str, columns: dict[str, int | str] | None) -> Iterator[Row]:
         yield Row(found.split("\t")[0], None, str(path), number)
 
 
-def _answers(
-    model: Model, rows: Iterator[Row], search: Search, looks: bool, copy_unknown: bool, tick: Tick
-) -> Iterator[Prediction | None]:
-    """A prediction for each row, None for those that have nothing to read. A language model can start from nothing."""
+def answers(
+    model: Model, asked: Iterable[Asked], search: Search, *, required: bool = False, looks: bool = False, copy_unknown: bool = False,
+    tick: Tick = lambda rows: None,
+) -> Iterator[Answer | None]:  # fmt: skip
+    """An answer for each row, None for those that have nothing to read. A language model can start from nothing."""
     waiting: deque[bool] = deque()  # of each row that was read and not answered yet, whether it is a real one
+    phrases: deque[Sequence[str]] = deque()  # of the real row that was read last
 
     def real() -> Iterator[Row]:
-        for row in rows:
+        for row, must in asked:
             waiting.append(model.source is None or bool(row.source.strip() and model.source.encode(row.source)))
             if waiting[-1]:
+                phrases.append(must)
                 # a file's second column is not looked at: a language model would take it for the text
                 yield row._replace(target=None)
             else:
                 tick(1)
 
-    for found in model.predict_rows(real(), search, attention=looks, copy_unknown=copy_unknown, tick=tick):
+    def its_phrases() -> Iterator[Sequence[str]]:
+        while phrases:
+            yield phrases.popleft()
+
+    must = its_phrases() if required else None
+    for found in model.predict_rows(real(), search, attention=looks, copy_unknown=copy_unknown, must=must, tick=tick):
         while not waiting.popleft():
             yield None
         yield found
     yield from (None for _ in waiting)
 
 
-def _record(found: Prediction | None, attention: bool, nbest: int | None, tokens: bool) -> dict[str, Any]:
+def _record(
+    found: Answer | None, target: Field, *, attention: bool, nbest: int | None, tokens: bool, required: bool
+) -> dict[str, Any]:  # fmt: skip
     import numpy as np
 
-    from xattend.types import EOS, SPECIALS
+    from xattend.types import EOS
 
     record: dict[str, Any] = {"text": "", "score": 0.0, "logprob": 0.0, "finished": True}
     if found is not None:
         record = {"text": found.text, "score": found.score, "logprob": found.logprob, "finished": found.finished}
+    if required:
+        record["missing"] = found.missing if found else []
     if nbest is not None:
-        record["nbest"] = [{"text": text, "score": score} for text, score in (found.nbest if found else [])]
+        record["nbest"] = []
+        for text, one in zip([text for text, _ in found.nbest], found.hypotheses, strict=True) if found else []:
+            listed: dict[str, Any] = {"text": text, "score": one.score, "logprob": one.logprob, "finished": one.finished}
+            if tokens:
+                listed["tokens"] = target.symbols([*one.tokens, *[EOS] * one.finished])
+                listed["token_logprobs"] = one.token_logprobs
+            record["nbest"].append(listed)
     if tokens or attention:
-        record["tokens"] = [*found.tokens, *[SPECIALS[EOS]] * found.finished] if found else []
+        record["tokens"] = [*found.tokens, *target.symbols([EOS] * found.finished)] if found else []
     if tokens:
         record["token_logprobs"] = found.hypothesis.token_logprobs if found and found.hypothesis else []
     if attention:

@@ -31,7 +31,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def lines_of(file: str) -> int | None:
     """How many rows a file of text has, to know how much is left; None if nobody watches or it cannot be known cheaply."""
     path = Path(file)
-    if not sys.stderr.isatty() or path.suffix in (".gz", ".parquet") or not path.is_file():
+    if not sys.stderr.isatty() or path.suffix in (".gz", ".zip", ".parquet") or not path.is_file():
         return None
     with path.open("rb") as stream:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))

@@ -1,15 +1,18 @@
 """Every number a model reaches on given rows: what `evaluate` prints and `grid` compares.
 
-Outputs are decoded free-running and scored by every registered metric. The likelihood is of the given targets:
+Outputs are decoded free-running and scored by every registered metric. Rows with the same source may be taken as one
+question with several right answers (`questions`): exact match then counts it once, right if any answer is written, and an
+error rate takes the nearest answer. The likelihood is always of all given targets:
 `nll` and `perplexity` a token, the end mark included; `bits_per_character` a character of the target text.
 """
 
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from xattend.cli.progress import progress
 from xattend.data.readers.base import Row
@@ -25,6 +28,7 @@ from xattend.types import UNK
 class Scores:
     """metrics   by name
     rows      how many there were
+    repeated  rows whose source an earlier row has, too
     unknown   target units that the model's vocabulary does not have
     cut       outputs that the length limit cut
     seconds   for decoding and scoring
@@ -32,37 +36,70 @@ class Scores:
 
     metrics: dict[str, float]
     rows: int
+    repeated: int
     unknown: int
     cut: int
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **self.metrics, "rows": self.rows, "unknown_units": self.unknown, "cut": self.cut, "seconds": round(self.seconds, 3),
+            **self.metrics, "rows": self.rows, "repeated_sources": self.repeated, "unknown_units": self.unknown, "cut": self.cut,
+            "seconds": round(self.seconds, 3),
         }  # fmt: skip
 
 
+def _source(row: Row) -> str:
+    """What makes two rows variants of each other: the same text, whatever its Unicode form."""
+    return unicodedata.normalize("NFC", row.source)
+
+
+class Question(NamedTuple):
+    """A row to be decoded, and the targets that are right for it."""
+
+    row: Row
+    answers: list[str]
+
+
+def questions(rows: Iterable[Row], *, variants: bool) -> list[Question]:
+    """One question a row; with `variants` one a different source, in the order of their first rows.
+
+    >>> rows = [Row("TOMATO", "T AH M EY T OW", "f", 1), Row("BY", "B AY", "f", 2), Row("TOMATO", "T AH M AA T OW", "f", 3)]
+    >>> [(found.row.line, found.answers) for found in questions(rows, variants=True)]
+    [(1, ['T AH M EY T OW', 'T AH M AA T OW']), (2, ['B AY'])]
+    """
+    found: dict[str | int, Question] = {}
+    for number, row in enumerate(rows):
+        key = _source(row) if variants else number
+        found.setdefault(key, Question(row, [])).answers.append(one_side(row))
+    return list(found.values())
+
+
 def score_rows(
-    model: Model, rows: Callable[[], Iterable[Row]], search: Search, *, copy_unknown: bool = False, total: int | None = None
-) -> Scores:
+    model: Model, rows: Callable[[], Iterable[Row]], search: Search, *, copy_unknown: bool = False, variants: bool = False,
+    total: int | None = None,
+) -> Scores:  # fmt: skip
     """`rows` gives the same rows each time it is called. A language model is not decoded."""
     began = time.monotonic()
     outputs: list[str] = []
     references: list[list[str]] = []
     cut = 0
     if model.source is not None:
-        with progress("decoding", total) as tick:
-            for found in model.predict_rows(rows(), search, copy_unknown=copy_unknown, tick=tick):
+        asked = questions(rows(), variants=variants)
+        references = [[model.target.raw(answer) for answer in question.answers] for question in asked]
+        with progress("decoding", len(asked)) as tick:
+            for found in model.predict_rows((question.row for question in asked), search, copy_unknown=copy_unknown, tick=tick):
                 outputs.append(found.text)
                 cut += not found.finished
     nll, tokens, characters, unknown, count = 0.0, 0, 0, 0, 0
+    sources: set[str] = set()
     with progress("scoring", total) as tick:
         for row, score in zip(rows(), model.score_rows(rows(), tick=tick), strict=True):
             text = one_side(row)
             nll, tokens, count = nll - score.logprob, tokens + len(score.token_logprobs), count + 1
             characters += len(model.target.normalise(text))
             unknown += model.target.encode(text).count(UNK)
-            references.append([model.target.raw(text)])
+            sources.add(_source(row))
     metrics = score_all(outputs, references) if outputs else {}
     metrics |= {"nll": nll / tokens, "perplexity": perplexity(nll, tokens), "bits_per_character": bits_per_character(nll, characters)}
-    return Scores(metrics, count, unknown, cut, time.monotonic() - began)
+    repeated = 0 if model.source is None else count - len(sources)
+    return Scores(metrics, count, repeated, unknown, cut, time.monotonic() - began)

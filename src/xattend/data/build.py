@@ -50,8 +50,8 @@ class Build:
         present = [(side, field) for side, field in zip(SIDES, fields) if field is not None]
         sizes: Counter[str] = Counter()
         overlap = Overlap()
-        # shares are dealt out by source and a task keeps its splits apart, so only files can overlap
-        compare = self.wanted.task is None and not self.wanted.settings.split
+        # shares are dealt out by source and a task keeps its splits apart, so only held-out files can overlap with train
+        files = [name for name in ("validation", "test") if getattr(self.wanted.settings, name) is not None]
         with contextlib.ExitStack() as stack:
             writers: dict[str, list[RowWriter]] = {}
             for count, (name, row) in enumerate(self.wanted.rows(self.report), 1):
@@ -62,7 +62,7 @@ class Build:
                 for writer, (_, field), text in zip(writers[name], present, texts, strict=True):
                     writer.append(field.raw(text).encode("utf-8"))
                 sizes[name] += 1
-                if compare:
+                if files and name in (*files, "train"):
                     overlap.see(name, split_key(self.wanted.key(row)))
                 if count % CHUNK == 0:
                     self.progress("reading", count)

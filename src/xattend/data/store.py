@@ -18,7 +18,7 @@ import mmap
 import os
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,9 @@ class RowFile:
         start, end = BOUND.unpack(found)
         width = self.dtype.itemsize
         return np.frombuffer(os.pread(values.fileno(), (end - start) * width, start * width), self.dtype)
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[row] for row in range(len(self)))
 
     def text(self, row: int) -> str:
         return self[row].tobytes().decode("utf-8")

@@ -37,6 +37,12 @@ def one_side(row: Row) -> str:
     return row.source if row.target is None else row.target
 
 
+def _set(described: dict[str, Any]) -> dict[str, Any]:
+    """What is set otherwise than by default: a setting that a later version adds must not disown the runs of today."""
+    defaults = registry.settings(registry.find("field", described["kind"]))
+    return {key: value for key, value in described.items() if key not in defaults or value != defaults[key].default}
+
+
 class Wanted:
     """[data] of a resolved recipe, checked; a mistake is placed at its line of the recipe.
 
@@ -70,7 +76,7 @@ class Wanted:
 
     def _check(self) -> None:
         if self.task is not None:
-            for key in ("validation", "test", "split", "columns"):
+            for key in ("validation", "test", "split", "columns", "format"):
                 if getattr(self.settings, key) is not None:
                     raise self.recipe.mistake("data", key, f"'{key}' goes with 'train': a task has its own splits and columns")
         for name in self.settings.split or {}:
@@ -110,7 +116,8 @@ class Wanted:
         else:
             rows = {name: self._content(name) for name in ("train", "validation", "test")}
         settings = [self.settings.split, self.settings.columns, self.settings.bad_rows, self.needs_source]
-        return caches.digest([VERSION, rows, settings, self.described if self.needs_source else self.described["target"]])
+        sides = {side: _set(described) for side, described in self.described.items() if side == "target" or self.needs_source}
+        return caches.digest([VERSION, rows, settings, sides])
 
     def _content(self, name: str) -> list[str] | None:
         place = getattr(self.settings, name)
@@ -118,7 +125,7 @@ class Wanted:
             return None
         given = place if isinstance(place, dict) else {"both": place}
         files = self.placed(name, lambda: {side: find_file(given[side], self.root, self.data_dir) for side in sorted(given)})
-        kind = self.placed(name, lambda: reader_for(files["both"])) if "both" in files else "parallel"
+        kind = self.placed("format", lambda: reader_for(files["both"], self.settings.format)) if "both" in files else "parallel"
         return [kind, *(f"{side} {caches.file_digest(file)}" for side, file in files.items())]
 
     def rows(self, report: Report) -> Iterator[tuple[str, Row]]:
@@ -147,7 +154,7 @@ class Wanted:
         return self.placed(
             name,
             lambda: open_reader(
-                getattr(self.settings, name), columns, self.root, data_dir=self.data_dir,
+                getattr(self.settings, name), columns, self.root, data_dir=self.data_dir, format=self.settings.format,
                 needs_target=self.needs_source, bad_rows=self.settings.bad_rows, report=report,
             ),
         )  # fmt: skip

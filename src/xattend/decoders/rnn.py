@@ -3,6 +3,7 @@
 attend = "before"   c_t = attention(s_{t-1});  s_t = cell([e_t ; c_t], s_{t-1})                 Bahdanau et al. 2015
 attend = "after"    s_t = cell([e_t ; f_t], s_{t-1});  c_t = attention(s_t)                     Luong et al. 2015
                     f_t = the last readout with input_feeding, else nothing
+attend = "between"  s'_t = cell(e_t, s_{t-1});  c_t = attention(s'_t);  s_t = second(c_t, s'_t)   the conditional GRU of Firat & Cho 2016
 
 A context that does not depend on the decoder (none, every-step) is known before the first step; then, and when
 attention comes after the update and is not fed back, the recurrence runs once over the whole target, in one kernel.
@@ -25,6 +26,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor, nn
 
+from xattend import registry
 from xattend.attention.base import Attention
 from xattend.cells.base import Cell
 from xattend.cells.stack import Stack, StackState
@@ -49,9 +51,10 @@ class RNN(Decoder):
         cell: Annotated[str, Named("cell"), "the recurrent cell"] = "gru",
         layers: Annotated[int, "cells on top of each other"] = 1,
         dropout: Annotated[float, "on word vectors, between layers and on the readout"] = 0.0,
+        readout_dropout: Annotated[float | None, "on the readout; by default dropout"] = None,
         layer_norm: Annotated[bool, "inside the cells"] = False,
         residual: Annotated[bool, "shortcuts around all layers but the first"] = False,
-        attend: Annotated[Literal["before", "after"], "look before the state is updated, or after"] = "before",
+        attend: Annotated[Literal["before", "between", "after"], "look before the state is updated, between two updates, or after"] = "before",
         input_feeding: Annotated[bool, "feed the last readout back as an input (with attend = \"after\")"] = False,
         readout: Annotated[Literal["state", "luong", "deep", "maxout"], "what the words are scored from"] = "deep",
         readout_size: Annotated[int | None, "its width; by default the state's, or the word vectors' if they are tied"] = None,
@@ -59,8 +62,10 @@ class RNN(Decoder):
         tie: Annotated[Literal["none", "output", "all"], "share word vectors with the output layer, and with the encoder"] = "none",
     ) -> None:  # fmt: skip
         super().__init__()
-        if input_feeding and attend == "before":
+        if input_feeding and attend != "after":
             raise UserError("decoder.input_feeding needs decoder.attend = \"after\": before the update there is no readout yet")
+        if attend == "between" and layers > 1:
+            raise UserError("decoder.attend = \"between\" needs decoder.layers = 1: its second cell is the second layer")
         self.attention = make_attention(size)
         self.embedding = symbol_embedding(space.symbols(), embedding)
         width = readout_size or (embedding if tie != "none" else size)
@@ -71,12 +76,16 @@ class RNN(Decoder):
         if tie != "none":
             self.output.weight = self.embedding.weight
         self.feed_size = width if input_feeding else 0
-        self.context_first = attend == "before" or not self.attention.reads_query
+        self.context_first = attend == "before" or (attend == "after" and not self.attention.reads_query)
         inputs = embedding + self.feed_size + (self.attention.context_size if self.context_first else 0)
         self.stack = Stack(cell, inputs, size, layers=layers, dropout=dropout, layer_norm=layer_norm, residual=residual)
+        self.second: Cell | None = None
+        if attend == "between":
+            self.second = registry.build("cell", cell, self.attention.context_size, size, layer_norm=layer_norm)
         self.bridge_kind = "zero" if memory_size == 0 else bridge
         self.bridge = nn.Linear(memory_size, layers * size) if self.bridge_kind == "tanh" else None
         self.dropout = Dropout(dropout)
+        self.readout_dropout = Dropout(dropout if readout_dropout is None else readout_dropout)
 
     def start(self, memory: Memory) -> State:
         bound = self.attention.bind(memory)
@@ -121,13 +130,18 @@ class RNN(Decoder):
         else:
             output_BD, cells = self.stack(torch.cat([embedded_BD, feed_BD], dim=-1), cells)
             context_BD, weights_BHS, attended = self.attention.attend(output_BD, state.source, attended, weights=state.looks)
-        hidden_BD = self.dropout(self.readout(output_BD, context_BD, embedded_BD))
+        if self.second is not None:
+            cells = (self.second(context_BD, cells[0]),)
+            output_BD = cells[0][0]
+        hidden_BD = self.readout_dropout(self.readout(output_BD, context_BD, embedded_BD))
         feed_BD = hidden_BD if self.feed_size else feed_BD
         return hidden_BD, weights_BHS, state.then({"cells": cells, "attention": attended, "feed": feed_BD})
 
     def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
         state, embedded_BTD = self.start(memory), self.dropout(self.embedding(tokens_BT))
         known_ahead = not self.attention.reads_query
+        if self.second is not None:
+            return self._between(self.second, embedded_BTD, state)
         if not self.feed_size and (known_ahead or not self.context_first):
             return self._at_once(embedded_BTD, state, known_ahead)
         how = fused.plan(self.stack, self.attention, state.source) if self.context_first else None
@@ -143,12 +157,26 @@ class RNN(Decoder):
             steps.append(hidden_BD)
         return torch.stack(steps, dim=1)
 
+    def _between(self, second: Cell, embedded_BTD: Tensor, state: State) -> Tensor:
+        """What does not wait for the recurrence, the first cell's inputs and the readouts, is done for all steps at once."""
+        first, (cell_state,), attended = self.stack.cells[0], state.moving["cells"], state.moving["attention"]
+        assert isinstance(first, Cell)
+        outputs, contexts = [], []
+        for projected_BG in first.project(embedded_BTD).unbind(dim=1):
+            cell_state = first.advance(projected_BG, cell_state)
+            context_BD, _, attended = self.attention.attend(cell_state[0], state.source, attended, weights=False)
+            cell_state = second(context_BD, cell_state)
+            outputs.append(cell_state[0])
+            contexts.append(context_BD)
+        hidden_BTD: Tensor = self.readout_dropout(self.readout(torch.stack(outputs, dim=1), torch.stack(contexts, dim=1), embedded_BTD))
+        return hidden_BTD
+
     def _fused(self, how: fused.Plan, embedded_BTD: Tensor, state: State) -> Tensor:
         """One function for all steps, with a backward of its own."""
         cell, cells = self.stack.cells[0], state.moving["cells"]
         assert isinstance(cell, Cell)
         output_BTD, context_BTD = fused.run(how, cell, embedded_BTD, cells[0], state.source, self.attention.context_size)
-        hidden_BTD: Tensor = self.dropout(self.readout(output_BTD, context_BTD, embedded_BTD))
+        hidden_BTD: Tensor = self.readout_dropout(self.readout(output_BTD, context_BTD, embedded_BTD))
         return hidden_BTD
 
     def _at_once(self, embedded_BTD: Tensor, state: State, known_ahead: bool) -> Tensor:
@@ -161,5 +189,5 @@ class RNN(Decoder):
         else:
             output_BTD, _ = self.stack.unroll(embedded_BTD, cells)
             context_BTD, _, _ = self.attention.attend_all(output_BTD, bound, attended, weights=False)
-        hidden_BTD: Tensor = self.dropout(self.readout(output_BTD, context_BTD, embedded_BTD))
+        hidden_BTD: Tensor = self.readout_dropout(self.readout(output_BTD, context_BTD, embedded_BTD))
         return hidden_BTD

@@ -48,6 +48,7 @@ class RNN(Encoder):
         cell: Annotated[str, Named("cell"), "the recurrent cell"] = "gru",
         layers: Annotated[int, "cells on top of each other"] = 1,
         dropout: Annotated[float, "on word vectors, between layers and on the states"] = 0.0,
+        state_dropout: Annotated[float | None, "on the states; by default dropout"] = None,
         layer_norm: Annotated[bool, "inside the cells"] = False,
         residual: Annotated[bool, "shortcuts around all layers but the first"] = False,
         reverse: Annotated[bool, "read the source last word first"] = False,
@@ -59,6 +60,7 @@ class RNN(Encoder):
         self.carry = carry
         self.embedding = symbol_embedding(space.symbols(), embedding)
         self.dropout = Dropout(dropout)
+        self.state_dropout = Dropout(dropout if state_dropout is None else state_dropout)
         self.stack = Stack(
             cell, embedding, size, layers=layers, dropout=dropout, layer_norm=layer_norm, residual=residual
         )
@@ -72,7 +74,7 @@ class RNN(Encoder):
         if self.reverse:
             states_BSD = turn(states_BSD, turned_B)
         carry = final if self.carry else None
-        return Memory(self.dropout(states_BSD), mask_BS, last_BD, (states_BSD.shape[1],), carry)
+        return Memory(self.state_dropout(states_BSD), mask_BS, last_BD, (states_BSD.shape[1],), carry)
 
     @staticmethod
     def _turned(source: Padded) -> Tensor:
@@ -93,6 +95,7 @@ class BiRNN(Encoder):
         cell: Annotated[str, Named("cell"), "the recurrent cell"] = "gru",
         layers: Annotated[int, "bidirectional layers on top of each other"] = 1,
         dropout: Annotated[float, "on word vectors, between layers and on the states"] = 0.0,
+        state_dropout: Annotated[float | None, "on the states; by default dropout"] = None,
         layer_norm: Annotated[bool, "inside the cells"] = False,
         skip: Annotated[bool, "word vectors in the memory, beside the states"] = False,
         carry: Annotated[bool, "keep every layer's final state, for a decoder with bridge = \"copy\""] = False,
@@ -103,6 +106,7 @@ class BiRNN(Encoder):
         self.carry = carry
         self.embedding = symbol_embedding(space.symbols(), embedding)
         self.dropout = Dropout(dropout)
+        self.state_dropout = Dropout(dropout if state_dropout is None else state_dropout)
         widths = [embedding] + [2 * size] * (layers - 1)
         self.forwards = nn.ModuleList([Stack(cell, width, size, layer_norm=layer_norm) for width in widths])
         self.backwards = nn.ModuleList([Stack(cell, width, size, layer_norm=layer_norm) for width in widths])
@@ -124,4 +128,4 @@ class BiRNN(Encoder):
             mean_BD = words_BSD.sum(dim=1) / lengths_B.clamp(min=1)[:, None]
             states_BSD, summary_BD = torch.cat([states_BSD, words_BSD], dim=-1), torch.cat([summary_BD, mean_BD], dim=-1)
         final = tuple(carry) if self.carry else None
-        return Memory(self.dropout(states_BSD), mask_BS, summary_BD, (states_BSD.shape[1],), final)
+        return Memory(self.state_dropout(states_BSD), mask_BS, summary_BD, (states_BSD.shape[1],), final)

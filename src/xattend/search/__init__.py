@@ -2,10 +2,14 @@
 
 from xattend.search.base import Search, Steps
 from xattend.search.beam import Beam
+from xattend.search.constrained import Constrained
+from xattend.search.diverse import DiverseBeam
 from xattend.search.ensemble import Ensemble
 from xattend.search.exact import Exact, ExactHypothesis
 from xattend.search.greedy import Greedy
 from xattend.search.risk import MinimumRisk
 from xattend.search.sample import Sample
 
-__all__ = ["Beam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "MinimumRisk", "Sample", "Search", "Steps"]
+__all__ = [
+    "Beam", "Constrained", "DiverseBeam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "MinimumRisk", "Sample", "Search", "Steps",
+]  # fmt: skip

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Protocol, Self
 
 from torch import Tensor
 
+from xattend.errors import UserError
+from xattend.search.limits import Limits
+from xattend.search.repeats import Phrase
 from xattend.types import Hypothesis, Memory, State, Step
 
 
@@ -20,6 +26,8 @@ class Steps(Protocol):
 class Search:
     """Contract: the same answer for batch 1 and batch N, and the same best answer for every n-best."""
 
+    limits: Limits
+
     def search(
         self, decoder: Steps, memory: Memory, *, prefix: list[list[int]] | None = None, attention: bool = False
     ) -> list[list[Hypothesis]]:
@@ -29,3 +37,13 @@ class Search:
         attention   keep where each step looked
         """
         raise NotImplementedError
+
+    def forbidding(self, phrases: Sequence[Phrase]) -> Self:
+        """This search, but none of these phrases is ever written."""
+        other = copy(self)
+        other.limits = replace(self.limits, never=tuple(phrases))
+        return other
+
+    def requiring(self, phrases_B: Sequence[Sequence[Phrase]]) -> Search:
+        """This search for one batch, in whose rows these phrases must be written. Only `constrained` can do it."""
+        raise UserError("this search cannot require phrases: set search.kind to constrained")

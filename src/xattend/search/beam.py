@@ -41,7 +41,8 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.search.backtrack import Ends, Frame, History
 from xattend.search.base import Search, Steps
-from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength
+from xattend.search.choose import Likeliest
+from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength, NoRepeat, Plan, longer
 from xattend.types import BOS, EOS, Hypothesis, Memory
 
 UNCOVERED = 1e-6  # weight below which a position's log counts no further, so that one miss is not minus infinity
@@ -82,13 +83,13 @@ class Beam(Search):
         coverage_penalty: Annotated[float, pydantic.Field(ge=0), "weight of the GNMT coverage term"] = 0.0,
         stop: Annotated[Literal["size", "bound"], "when size finished, or when none alive could beat them"] = "size",
         max_length: MaxLength = None, max_ratio: MaxRatio = 3.0, max_extra: MaxExtra = 20,
-        min_length: MinLength = 0, allow_unk: AllowUnk = True,
+        min_length: MinLength = 0, allow_unk: AllowUnk = True, no_repeat: NoRepeat = 0,
     ) -> None:  # fmt: skip
         if nbest > size:
             raise UserError(f"nbest {nbest} is more than the beam's size {size}: set size to at least {nbest}")
         self.size, self.nbest, self.stop = size, nbest, stop
         self.length_penalty, self.penalty, self.coverage_penalty = length_penalty, penalty, coverage_penalty
-        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk)
+        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk, no_repeat)
 
     def norm(self, length: Tensor) -> Tensor:
         """What a log-probability of so many tokens, EOS included, is divided by."""
@@ -101,13 +102,17 @@ class Beam(Search):
         logs_BKS = covered_BKS.clamp(UNCOVERED, 1.0).log().masked_fill(~mask_BS.unsqueeze(1), 0.0)
         return self.coverage_penalty * logs_BKS.sum(dim=2)
 
-    @torch.inference_mode()
     def search(
         self, decoder: Steps, memory: Memory, *, prefix: list[list[int]] | None = None, attention: bool = False
     ) -> list[list[Hypothesis]]:
+        return self.run(decoder, memory, self.limits.plan(memory, prefix), Likeliest(), attention=attention)
+
+    @torch.inference_mode()
+    def run(self, decoder: Steps, memory: Memory, plan: Plan, rule: Likeliest, *, attention: bool) -> list[list[Hypothesis]]:
+        """Beam search within the limits of `plan`, which keeps the extensions that `rule` chooses."""
         size, mask_BS = self.size, memory.mask_BS
         batch, device = len(mask_BS), mask_BS.device
-        plan, history, left = self.limits.plan(memory, prefix), History(), []
+        history, left = History(), []
         rows_B = torch.arange(batch, device=device)  # which sentences of the batch are still here
         row_of = np.arange(batch)
         pool = Pool.empty(batch, size, device)
@@ -119,36 +124,29 @@ class Beam(Search):
         looks = attention or self.coverage_penalty > 0
         state = replace(decoder.start(memory), looks=looks).beams(size)
         token_N = torch.full((batch * size,), BOS, device=device)
+        tokens_NT = plan.nothing_written(batch * size)
 
         for written in range(int(plan.limit_B.max()) + 1):
             step = decoder.step(token_N, state)
-            logprobs_NV = plan.scores(step.logits_BV, written)
-            # the best of each beginning first: the best of the sentence are among them
-            each_NC, word_NC = logprobs_NV.topk(min(2 * size, logprobs_NV.shape[1]), dim=1)
-            each_BM, word_BM = (part.view(len(rows_B), -1) for part in (each_NC, word_NC))
-            total_BM = (logprob_BK.view(-1, 1) + each_NC).view_as(each_BM)
-            total_BC, choice_BC = total_BM.topk(2 * size, dim=1)
-            parent_BC, token_BC = choice_BC // each_NC.shape[1], word_BM.gather(1, choice_BC)
+            kept = rule.choose(plan.scores(step.logits_BV, written, tokens_NT), logprob_BK)
+            total_BK, parent_BK = kept.total_BC[:, :size], kept.parent_BC[:, :size]
             term_BK, before_BK = torch.zeros_like(logprob_BK), torch.zeros_like(logprob_BK)
             if self.coverage_penalty:
                 before_BK = self.coverage(covered_BKS, mask_BS)
                 covered_BKS = covered_BKS + self._looked(step.looked(), mask_BS)
                 term_BK = self.coverage(covered_BKS, mask_BS)
 
-            ended_BC = token_BC == EOS
-            closed_BK = (ended_BC & total_BC.isfinite())[:, :size]
-            final = self._ends(total_BC[:, :size], parent_BC[:, :size], term_BK, written + 1, closed_BK)
-            final = final._replace(last_BK=each_BM.gather(1, choice_BC[:, :size]), step_BK=final.step_BK - 1)
+            closed_BK = (kept.token_BC[:, :size] == EOS) & total_BK.isfinite()
+            final = self._ends(total_BK, parent_BK, term_BK, written + 1, closed_BK)
+            final = final._replace(last_BK=kept.own_BC[:, :size], step_BK=final.step_BK - 1)
             pool = pool.merge(final)
             count_B = count_B + closed_BK.sum(dim=1)
 
-            alive_BK = ended_BC.to(torch.uint8).argsort(dim=1, stable=True)[:, :size]  # the K best that do not end
-            old_BK, logprob_BK = logprob_BK, total_BC.gather(1, alive_BK)
-            parent_BK, token_BK = parent_BC.gather(1, alive_BK), token_BC.gather(1, alive_BK)
+            old_BK = logprob_BK
+            logprob_BK, own_BK, parent_BK, token_BK = (part.gather(1, kept.alive_BK) for part in kept[:4])
             history.frames.append(
                 Frame(
-                    row_of, token_BK.cpu().numpy(), parent_BK.cpu().numpy(),
-                    each_BM.gather(1, choice_BC.gather(1, alive_BK)).cpu().numpy(),
+                    row_of, token_BK.cpu().numpy(), parent_BK.cpu().numpy(), own_BK.cpu().numpy(),
                     torch.unflatten(step.looked(), 0, (-1, size)).float().cpu().numpy() if attention else None,
                 )
             )  # fmt: skip
@@ -157,7 +155,7 @@ class Beam(Search):
             if bool(done_B.any()):
                 nothing_B1 = pool.score_BK[:, :1].isinf()
                 slot_BK = torch.arange(size, device=device).expand_as(parent_BK)
-                cut = self._ends(old_BK, slot_BK, before_BK, written, old_BK.isfinite())
+                cut = self._ends(old_BK, slot_BK, before_BK, written, rule.whole(old_BK))
                 cut = cut._replace(finished_BK=torch.zeros_like(closed_BK))
                 ranked = Pool.empty(len(rows_B), size, device).merge(cut)
                 answer = Pool(*[torch.where(nothing_B1, part, other) for part, other in zip(ranked, pool)])
@@ -168,6 +166,8 @@ class Beam(Search):
                 break
             source_N = (stay.unsqueeze(1) * size + parent_BK[stay]).flatten()  # rows of the step that go on
             token_N = token_BK[stay].flatten()
+            tokens_NT = longer(tokens_NT, source_N, token_N)
+            rule.follow(stay, parent_BK[stay], token_BK[stay])
             if len(stay) == len(rows_B):
                 state = step.state.reorder(source_N)
             else:

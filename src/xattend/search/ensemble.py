@@ -7,6 +7,11 @@ members alike:
     ensemble = Ensemble([first, second])
     Beam().search(ensemble, ensemble.pack([memory_of_first, memory_of_second]))
 
+Who has whole systems instead of decoders uses `Together`, a search: each system in turn is asked to predict and hands over its
+decoder and its memory, then all are searched as one, and every system gets the same hypotheses back.
+
+    first.predict(batch, Together(Beam(), [lambda search: second.predict(its_batch, search)]))
+
 Where it looked: the mean over heads and over those members whose source axis is as long as the first one's.
 
 Shape suffixes: B rows, V vocabulary, H heads, S source, G axes of the grid.
@@ -14,7 +19,7 @@ Shape suffixes: B rows, V vocabulary, H heads, S source, G axes of the grid.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -22,8 +27,8 @@ import torch
 from torch import Tensor
 
 from xattend.errors import UserError
-from xattend.search.base import Steps
-from xattend.types import Memory, State, Step
+from xattend.search.base import Search, Steps
+from xattend.types import Hypothesis, Memory, State, Step
 
 
 class Ensemble:
@@ -81,3 +86,31 @@ class Ensemble:
 def _grid(memory: Memory) -> Tensor:
     """A grid is plain numbers, and only batch-first tensors travel in a memory's carry."""
     return torch.tensor([memory.grid] * len(memory.mask_BS), device=memory.mask_BS.device)
+
+
+class Together(Search):
+    """`search` of several systems at once: of the one that is given this search, and of `others`, given it in their turn.
+
+    `found` has what was found, every hypothesis of it. Without others this is `search` and nothing else.
+    """
+
+    def __init__(
+        self, search: Search, others: Sequence[Callable[[Search], object]] = (), held: Sequence[tuple[Steps, Memory]] = ()
+    ) -> None:
+        self.inner, self.others, self.held = search, list(others), list(held)
+        self.found: list[list[Hypothesis]] = []
+
+    def search(
+        self, decoder: Steps, memory: Memory, *, prefix: list[list[int]] | None = None, attention: bool = False
+    ) -> list[list[Hypothesis]]:
+        held = [*self.held, (decoder, memory)]
+        if self.others:
+            rest = Together(self.inner, self.others[1:], held)
+            self.others[0](rest)
+            self.found = rest.found
+        else:
+            if len(held) > 1:
+                decoder = Ensemble([decoder for decoder, _ in held])
+                memory = decoder.pack([memory for _, memory in held])
+            self.found = self.inner.search(decoder, memory, prefix=prefix, attention=attention)
+        return self.found

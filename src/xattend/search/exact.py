@@ -3,7 +3,8 @@
 A longer output is never likelier than its beginning, so beginnings are taken from a priority queue by log-probability,
 and once a finished hypothesis is at least as likely as the best beginning left, it is the likeliest of all (Dijkstra's
 argument; Stahlberg & Byrne 2019 use the same monotonicity depth-first).
-There is no length penalty: with one the argument fails. Meant for small models and short outputs: what it costs is
+`no_repeat` and `never` look at the beginning alone, so the argument holds for the outputs they leave.
+There is no length penalty: with one it fails. Meant for small models and short outputs: what it costs is
 bounded by `budget`, and an answer without proof says so (`complete=False`).
 
 >>> Exact(budget=10).budget
@@ -25,7 +26,18 @@ import torch
 
 from xattend.registry import register
 from xattend.search.base import Search, Steps
-from xattend.search.limits import AllowUnk, Array, Limits, MaxExtra, MaxLength, MaxRatio, MinLength, Plan, real_width
+from xattend.search.limits import (
+    AllowUnk,
+    Array,
+    Limits,
+    MaxExtra,
+    MaxLength,
+    MaxRatio,
+    MinLength,
+    NoRepeat,
+    Plan,
+    real_width,
+)
 from xattend.types import BOS, EOS, Hypothesis, Memory, State
 
 Looked = Array | None
@@ -60,10 +72,10 @@ class Exact(Search):
         budget: Annotated[int, pydantic.Field(gt=0), "decoder steps a sentence at most"] = 1000,
         nbest: Annotated[int, pydantic.Field(gt=0), "outputs in the answer"] = 1,
         max_length: MaxLength = None, max_ratio: MaxRatio = 3.0, max_extra: MaxExtra = 20,
-        min_length: MinLength = 0, allow_unk: AllowUnk = True,
+        min_length: MinLength = 0, allow_unk: AllowUnk = True, no_repeat: NoRepeat = 0,
     ) -> None:  # fmt: skip
         self.budget, self.nbest = budget, nbest
-        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk)
+        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk, no_repeat)
 
     @torch.inference_mode()
     def search(
@@ -89,8 +101,8 @@ class Exact(Search):
             node, budget = heapq.heappop(queue)[2], budget - 1
             furthest = max(furthest, node, key=lambda n: (n.length, n.logprob))
             step = decoder.step(memory.mask_BS.new_full((1,), node.token, dtype=torch.long), node.state)
-            logprobs_V = plan.scores(step.logits_BV, node.length)[0]
-
+            before_1T = plan.limit_B.new_tensor([[n.token for n in _way(node)]]) if plan.limits.looks_back else None
+            logprobs_V = plan.scores(step.logits_BV, node.length, before_1T)[0]
             looked = step.looked()[0].float().cpu().numpy() if attention else None
 
             def extend(token: int, own: float, of: _Node = node, to: State = step.state, seen: Looked = looked) -> _Node:
@@ -111,13 +123,17 @@ class Exact(Search):
         return [_hypothesis(n, n.token == EOS, n.logprob >= open_logprob, mask_S) for n in finished or [furthest]]
 
 
-def _hypothesis(node: _Node, finished: bool, proven: bool, mask_S: Array) -> ExactHypothesis:
+def _way(node: _Node) -> list[_Node]:
+    """The nodes that lead to this one, the start left out."""
     nodes: list[_Node] = []
-    last = node
-    while last.parent is not None:
-        nodes.append(last)
-        last = last.parent
-    nodes.reverse()
+    while node.parent is not None:
+        nodes.append(node)
+        node = node.parent
+    return nodes[::-1]
+
+
+def _hypothesis(node: _Node, finished: bool, proven: bool, mask_S: Array) -> ExactHypothesis:
+    nodes = _way(node)
     looked = [n.weights_HS for n in nodes if n.weights_HS is not None]
     return ExactHypothesis(
         [n.token for n in nodes if n.token != EOS], node.logprob, node.logprob, [n.own for n in nodes], finished,

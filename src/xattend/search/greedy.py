@@ -10,7 +10,7 @@ import torch
 
 from xattend.registry import register
 from xattend.search.base import Search, Steps
-from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength
+from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength, NoRepeat
 from xattend.search.walk import walk
 from xattend.types import Hypothesis, Memory
 
@@ -21,9 +21,9 @@ class Greedy(Search):
 
     def __init__(
         self, *, max_length: MaxLength = None, max_ratio: MaxRatio = 3.0, max_extra: MaxExtra = 20,
-        min_length: MinLength = 0, allow_unk: AllowUnk = True,
+        min_length: MinLength = 0, allow_unk: AllowUnk = True, no_repeat: NoRepeat = 0,
     ) -> None:  # fmt: skip
-        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk)
+        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk, no_repeat)
 
     @torch.inference_mode()
     def search(

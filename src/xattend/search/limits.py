@@ -7,13 +7,16 @@ A sentence's limit comes from that sentence's own source length, never from its 
 Lengths here count tokens without EOS. A hypothesis with `limit` tokens may still end: EOS is not forced on it, and one
 that does not end there is cut and marked `finished=False`.
 
+`no_repeat = n` lets no n tokens be written twice (repeats.py). A forced prefix may repeat, the end is never ruled out, and
+where nothing else is left the end is allowed, even before `min_length`.
+
 >>> Limits(max_ratio=1.5, max_extra=2).longest(Memory.empty(2, torch.zeros(0)))
 [100, 100]
 >>> memory = Memory(torch.zeros(1, 4, 8), torch.tensor([[True, True, True, False]]), torch.zeros(1, 8))
 >>> Limits(max_ratio=1.5, max_extra=2).longest(memory)
 [7]
 
-Shape suffixes: B batch, S source, N rows at one step, V vocabulary, P prefix.
+Shape suffixes: B batch, S source, N rows at one step, T tokens written, V vocabulary, P prefix.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ import torch
 from torch import Tensor
 
 from xattend.errors import UserError
+from xattend.search.repeats import Phrase, rule_out
 from xattend.types import BOS, EOS, PAD, UNK, Memory
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +41,7 @@ MaxRatio = Annotated[float, pydantic.Field(ge=0), "longest output as a multiple 
 MaxExtra = Annotated[int, pydantic.Field(ge=0), "... plus so many tokens"]
 MinLength = Annotated[int, pydantic.Field(ge=0), "shortest output in tokens"]
 AllowUnk = Annotated[bool, "may the output have unknown-word tokens"]
+NoRepeat = Annotated[int, pydantic.Field(ge=0), "never write the same so many tokens twice; 0 = off"]
 
 WITHOUT_SOURCE = 100  # the limit of a language model's output when max_length does not say
 FREE = -1  # no token is forced here
@@ -52,6 +57,13 @@ class Limits:
     max_extra: int = 20
     min_length: int = 0
     allow_unk: bool = True
+    no_repeat: int = 0
+    never: tuple[Phrase, ...] = ()  # phrases that may not be written; no recipe sets them (Search.forbidding)
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether what may come next depends on the tokens written so far, so that a search must keep them."""
+        return self.no_repeat > 0 or bool(self.never)
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < max(1, self.min_length):
@@ -96,10 +108,15 @@ class Plan:
     def take(self, rows_N: Tensor) -> Plan:
         return Plan(self.limits, self.limit_B[rows_N], self.forced_BP[rows_N])
 
-    def scores(self, logits_NV: Tensor, written: int) -> Tensor:
+    def nothing_written(self, rows: int) -> Tensor | None:
+        """The tokens of so many hypotheses before the first step; None if the limits do not look back."""
+        return self.limit_B.new_zeros(rows, 0) if self.limits.looks_back else None
+
+    def scores(self, logits_NV: Tensor, written: int, tokens_NT: Tensor | None) -> Tensor:
         """The model's log-probabilities, with -inf where a token may not come next. They are not normalised anew.
 
-        N is a multiple of this plan's rows (its beams, in a row); `written` is how many tokens come before.
+        N is a multiple of this plan's rows (its beams, in a row); `written` is how many tokens come before, and
+        `tokens_NT` which ones, if the limits look back.
         """
         scores_NV = torch.log_softmax(logits_NV, dim=-1, dtype=torch.float32)
         if bool(scores_NV[:, EOS].isnan().any()):  # one NaN makes its whole row NaN
@@ -108,8 +125,12 @@ class Plan:
         scores_NV[:, PAD] = scores_NV[:, BOS] = -torch.inf
         if not self.limits.allow_unk:
             scores_NV[:, UNK] = -torch.inf
+        end_N = None if tokens_NT is None else scores_NV[:, EOS].clamp(min=IMPOSSIBLE)
         if written < self.limits.min_length:
             scores_NV[:, EOS] = -torch.inf
+        if tokens_NT is not None and end_N is not None:
+            rule_out(scores_NV, tokens_NT, no_repeat=self.limits.no_repeat, never=self.limits.never)
+            scores_NV[:, EOS] = torch.where(scores_NV.amax(dim=1).isinf(), end_N, scores_NV[:, EOS])
         return scores_NV if forced_NV is None else torch.where(forced_NV.isnan(), scores_NV, forced_NV)
 
     def _forced(self, logprobs_NV: Tensor, written: int) -> Tensor | None:
@@ -134,3 +155,10 @@ def real_width(mask_S: Array, weights_THS: Array) -> Array:
         real = np.flatnonzero(mask_S)
         width = int(real[-1]) + 1 if len(real) else 0
     return weights_THS[..., :width].copy()  # a view would keep the whole batch's weights alive
+
+
+def longer(tokens_NT: Tensor | None, rows_N: Tensor | None, token_N: Tensor) -> Tensor | None:
+    """The tokens written after a step, if anybody keeps them: those of the rows that go on, and one more."""
+    if tokens_NT is None:
+        return None
+    return torch.cat([tokens_NT if rows_N is None else tokens_NT[rows_N], token_N.unsqueeze(1)], dim=1)

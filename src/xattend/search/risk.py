@@ -30,7 +30,8 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.search.base import Search, Steps
 from xattend.search.beam import Beam
-from xattend.search.limits import AllowUnk, MaxExtra, MaxLength, MaxRatio, MinLength
+from xattend.search.choose import Likeliest
+from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength, NoRepeat
 from xattend.types import Hypothesis, Memory
 
 
@@ -51,20 +52,19 @@ class MinimumRisk(Search):
         nbest: Annotated[int, pydantic.Field(gt=0), "hypotheses in the answer; at most size"] = 1,
         temperature: Annotated[float, pydantic.Field(gt=0), "below 1 sharpens the chances, above 1 flattens them"] = 1.0,
         max_length: MaxLength = None, max_ratio: MaxRatio = 3.0, max_extra: MaxExtra = 20,
-        min_length: MinLength = 0, allow_unk: AllowUnk = True,
+        min_length: MinLength = 0, allow_unk: AllowUnk = True, no_repeat: NoRepeat = 0,
     ) -> None:  # fmt: skip
         if nbest > size:
             raise UserError(f"nbest {nbest} is more than the beam's size {size}: set size to at least {nbest}")
         self.nbest, self.temperature = nbest, temperature
-        self.beam = Beam(
-            size=size, nbest=size, max_length=max_length, max_ratio=max_ratio, max_extra=max_extra,
-            min_length=min_length, allow_unk=allow_unk,
-        )  # fmt: skip
+        self.beam = Beam(size=size, nbest=size)
+        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk, no_repeat)
 
     def search(
         self, decoder: Steps, memory: Memory, *, prefix: list[list[int]] | None = None, attention: bool = False
     ) -> list[list[Hypothesis]]:
-        return [self._ranked(found) for found in self.beam.search(decoder, memory, prefix=prefix, attention=attention)]
+        plan = self.limits.plan(memory, prefix)
+        return [self._ranked(found) for found in self.beam.run(decoder, memory, plan, Likeliest(), attention=attention)]
 
     def _ranked(self, found: list[Hypothesis]) -> list[Hypothesis]:
         logs = np.array([hypothesis.logprob for hypothesis in found]) / self.temperature

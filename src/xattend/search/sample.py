@@ -26,7 +26,7 @@ from torch import Tensor
 
 from xattend.registry import register
 from xattend.search.base import Search, Steps
-from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength
+from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength, NoRepeat
 from xattend.search.walk import walk
 from xattend.types import Hypothesis, Memory
 
@@ -54,11 +54,11 @@ class Sample(Search):
         seed: Annotated[int, pydantic.Field(ge=0), "of the draws"] = 1,
         nbest: Annotated[int, pydantic.Field(gt=0), "draws a sentence"] = 1,
         max_length: MaxLength = None, max_ratio: MaxRatio = 3.0, max_extra: MaxExtra = 20,
-        min_length: MinLength = 0, allow_unk: AllowUnk = True,
+        min_length: MinLength = 0, allow_unk: AllowUnk = True, no_repeat: NoRepeat = 0,
     ) -> None:  # fmt: skip
         self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
         self.seed, self.nbest = seed, nbest
-        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk)
+        self.limits = Limits(max_length, max_ratio, max_extra, min_length, allow_unk, no_repeat)
 
     @torch.inference_mode()
     def search(

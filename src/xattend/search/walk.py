@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from xattend.search.base import Steps
-from xattend.search.limits import Array, Plan, real_width
+from xattend.search.limits import Array, Plan, longer, real_width
 from xattend.types import BOS, EOS, Hypothesis, Memory
 
 # (allowed log-probabilities_NV, tokens written so far, which rows of the batch these are_N) -> tokens_N
@@ -30,9 +30,10 @@ def walk(decoder: Steps, memory: Memory, plan: Plan, choose: Choose, *, attentio
 
     rows, rows_N = list(range(batch)), torch.arange(batch, device=plan.limit_B.device)
     state, token_N = replace(decoder.start(memory), looks=attention), torch.full_like(rows_N, BOS)
+    tokens_NT = plan.nothing_written(batch)
     for written in range(longest + 1):
         step = decoder.step(token_N, state)
-        allowed_NV = plan.scores(step.logits_BV, written)
+        allowed_NV = plan.scores(step.logits_BV, written, tokens_NT)
         token_N = choose(allowed_NV, written, rows_N)
         if attention:
             looked.append((rows, step.looked().float().cpu().numpy()))
@@ -47,11 +48,12 @@ def walk(decoder: Steps, memory: Memory, plan: Plan, choose: Choose, *, attentio
                 stay.append(place)
         if not stay:
             break
-        state = step.state
+        state, kept = step.state, None
         if len(stay) < len(rows):
             kept = torch.tensor(stay, device=rows_N.device)
             state, plan, rows_N, token_N = state.take(kept), plan.take(kept), rows_N[kept], token_N[kept]
             rows = [rows[place] for place in stay]
+        tokens_NT = longer(tokens_NT, kept, token_N)
 
     mask_BS = memory.mask_BS.cpu().numpy()
     weights = _gather(looked, [len(each) for each in logprobs]) if attention else [None] * batch

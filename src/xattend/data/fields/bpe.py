@@ -85,7 +85,8 @@ class Bpe(Unit):
         return "".join(shown).replace("▁", " ").removeprefix(" ")
 
     def words(self, ids: Sequence[int]) -> list[int]:
-        """A word begins at a subword with a space in front, unless nothing but spaces has come since the last one."""
+        """A word begins at a subword with a space in front, unless nothing but spaces has come since the last one. Spaces at the end
+        belong to the last word."""
         found: list[int] = []
         word, blank = 0, True
         for id in ids:
@@ -94,7 +95,7 @@ class Bpe(Unit):
                 word, blank = word + 1, True
             found.append(word)
             blank = blank and not text.strip(" ")
-        return found
+        return [min(place, word - 1) for place in found] if blank and word else found
 
     def to_json(self) -> Json:
         return {"vocabulary": self.symbols, "merges": [list(merge) for merge in self.merges]}

@@ -21,7 +21,7 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.types import SPECIALS, UNK, Space
 
-SHARED = ("unit", "size", "min_count", "lower", "nfc", "separator")  # what two sides of one vocabulary have in common
+SHARED = ("unit", "size", "min_count", "lower", "nfc", "decompose", "separator")  # what two sides of one vocabulary have in common
 
 
 @register("field", "text")
@@ -36,6 +36,7 @@ class Text(Field):
         min_count: Annotated[int, pydantic.Field(ge=1), "rarer characters, words or merges are unknown"] = 1,
         lower: Annotated[bool, "lower-case the text"] = False,
         nfc: Annotated[bool, "compose accents (Unicode NFC)"] = True,
+        decompose: Annotated[bool, "take letters apart (Unicode NFD): accents, and the syllables of Korean into their jamo"] = False,
         eos: Annotated[bool, "end the source side with </s> (the target side always is)"] = True,
         max_length: Annotated[Annotated[int, pydantic.Field(ge=1)] | None, "leave longer training rows out; in units"] = None,
         share: Annotated[Literal["source"] | None, "target only: one vocabulary for both sides"] = None,
@@ -43,14 +44,17 @@ class Text(Field):
     ) -> None:
         if separator is not None and (unit != "word" or not separator):
             raise UserError("'separator' goes with unit = \"word\", and is not empty")
+        if decompose and not nfc:
+            raise UserError("'decompose' writes the output composed again (NFC): take 'nfc = false' out")
         if unit == "byte" and (size is not None or min_count != 1):
             raise UserError("unit = \"byte\" always has 260 ids: take 'size' and 'min_count' out")
         self.settings: dict[str, Any] = {
-            "unit": unit, "size": size, "min_count": min_count, "lower": lower, "nfc": nfc, "eos": eos,
+            "unit": unit, "size": size, "min_count": min_count, "lower": lower, "nfc": nfc, "decompose": decompose, "eos": eos,
             "max_length": max_length, "share": share, "separator": separator,
         }  # fmt: skip
         self.lower = lower
         self.nfc = nfc
+        self.decompose = decompose
         self.eos = eos
         self.max_length = max_length
         self.share = share
@@ -66,7 +70,8 @@ class Text(Field):
 
     def normalise(self, text: str) -> str:
         # lower() can take letters apart (İ), so it comes before composing
-        return self.raw(text.lower() if self.lower else text)
+        composed = self.raw(text.lower() if self.lower else text)
+        return unicodedata.normalize("NFD", composed) if self.decompose else composed
 
     def fit(self, texts: Iterable[str]) -> None:
         normalised = (self.normalise(text) for text in texts) if isinstance(texts, Iterator) else _Normalised(self, texts)
@@ -82,7 +87,8 @@ class Text(Field):
         return self.unit.encode_many([self.normalise(text) for text in texts])
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.unit.decode([id for id in ids if id >= FIRST or id == UNK])
+        text = self.unit.decode([id for id in ids if id >= FIRST or id == UNK])
+        return self.raw(text) if self.decompose else text
 
     def symbols(self, ids: Sequence[int]) -> list[str]:
         return [SPECIALS[id] if id < FIRST else self.unit.symbol(id) for id in ids]

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from xattend import registry
 from xattend.data.readers.lines import LIMIT, BadRow, too_long
+from xattend.data.readers.zipped import member_of
 from xattend.data.report import Report
 from xattend.errors import UserError, suggestion
 
@@ -22,11 +23,10 @@ REFUSED = {
     ".csv": "save it tab-separated as .tsv",
     ".json": "write one object a line, as .jsonl",
     ".xlsx": "save it tab-separated as .tsv",
-    ".zip": "unpack it first",
     ".tar": "unpack it first",
     ".tgz": "unpack it first",
-    ".bz2": "unpack it first (only .gz is read packed)",
-    ".xz": "unpack it first (only .gz is read packed)",
+    ".bz2": "unpack it first (only .gz and .zip are read packed)",
+    ".xz": "unpack it first (only .gz and .zip are read packed)",
 }
 
 
@@ -126,37 +126,48 @@ def open_reader(
     root: Path | None = None,
     *,
     data_dir: Path | None = None,
+    format: str | None = None,
     needs_target: bool = True,
     bad_rows: Literal["stop", "skip"] = "stop",
     report: Report | None = None,
 ) -> Reader:
-    """The reader for one file, chosen by its suffix, or for parallel files `{"source": file, "target": file}`."""
+    """The reader for one file, chosen by its suffix unless `format` names one, or for parallel files
+    `{"source": file, "target": file}`."""
     if isinstance(place, dict):
         for side in place:
             if side not in ("source", "target"):
                 raise UserError(f"parallel files are given as 'source' and 'target', not '{side}'")
         if "source" not in place:
             raise UserError("parallel files need 'source'")
+        if format is not None:
+            raise UserError("data.format is for one file with both sides; parallel files are plain text")
         if columns is not None:
             raise UserError("data.columns is for one file with both sides; parallel files have none")
         kind = "parallel"
         files = {side: find_file(name, root, data_dir) for side, name in place.items()}
     else:
         files = {"source": find_file(place, root, data_dir)}
-        kind = reader_for(files["source"])
+        kind = reader_for(files["source"], format)
     found: Reader = registry.find("reader", kind)(
         files, columns, needs_target, bad_rows == "skip", Report() if report is None else report
     )
     return found
 
 
-def reader_for(path: Path) -> str:
-    """The name of the reader for a file, by its suffix. A suffix nobody claims is read as tab-separated text.
+def reader_for(path: Path, format: str | None = None) -> str:
+    """The name of the reader for a file: `format`, else by its suffix. A suffix nobody claims is read as tab-separated text.
 
-    >>> reader_for(Path("a.jsonl.gz")), reader_for(Path("names.de"))
-    ('jsonl', 'tsv')
+    >>> reader_for(Path("a.jsonl.gz")), reader_for(Path("names.de")), reader_for(Path("tasks.txt"), "scan")
+    ('jsonl', 'tsv', 'scan')
     """
+    if format is not None:
+        registry.find("reader", format)
+        if format == "parallel":
+            raise UserError("'parallel' is no format of one file: give { source = file, target = file }")
+        return format
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() == ".zip":
+        suffix = Path(member_of(path)).suffix
     if suffix.lower() in REFUSED:
         raise UserError(f"{suffix} files are not read: {REFUSED[suffix.lower()]}", file=path)
     for name in registry.names("reader"):

@@ -1,4 +1,4 @@
-"""Lines of a text file, plain or gzip, never more than a bounded piece in memory.
+"""Lines of a text file, plain, gzip or zip, never more than a bounded piece in memory.
 
 A line ends at \\n and nowhere else: U+2028, form feeds and the like are text. CRLF and a byte order mark are taken off.
 A line that cannot be used comes out as a BadRow, so that two parallel files stay in step.
@@ -13,11 +13,13 @@ A line that cannot be used comes out as a BadRow, so that two parallel files sta
 from __future__ import annotations
 
 import gzip
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
+from xattend.data.readers.zipped import open_member
 from xattend.errors import UserError
 
 LIMIT = 1_000_000  # characters of a line
@@ -54,7 +56,9 @@ def _decode(raw: bytes) -> str | BadRow:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, unpacked if its name ends in .gz."""
+    """The file's bytes, unpacked if its name ends in .gz or .zip."""
+    if path.suffix.lower() == ".zip":
+        return open_member(path)
     return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
@@ -75,7 +79,8 @@ def lines(path: Path) -> Iterator[tuple[int, str | BadRow]]:
                     yield number, too_long()
                     continue
                 yield number, _decode(raw.removesuffix(b"\n").removesuffix(b"\r"))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"the gzip file is cut off or damaged ({error}): get it again", file=path, line=number + 1) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+        packing = "zip" if path.suffix.lower() == ".zip" else "gzip"
+        raise UserError(f"the {packing} file is cut off or damaged ({error}): get it again", file=path, line=number + 1) from None
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror or error}", file=path) from None

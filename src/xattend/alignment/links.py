@@ -5,6 +5,8 @@ that is only possible. Och & Ney 2003, with A the links found, S the sure and P 
 
     precision = |A and P| / |A|    recall = |A and S| / |S|    AER = 1 - (|A and S| + |A and P|) / (|A| + |S|)
 
+Two alignments A and B of which neither is the truth agree by F1 = 2 |A and B| / (|A| + |B|).
+
 >>> parse_pharaoh("1-2 0-0 2?2").possible == {(0, 0), (1, 2), (2, 2)}
 True
 >>> format_pharaoh({(1, 2), (0, 0)})
@@ -20,10 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from xattend.data.readers.lines import BadRow, lines
 from xattend.errors import UserError
 
 Links = set[tuple[int, int]]  # (source position, target position)
@@ -35,6 +39,15 @@ class Gold:
 
     sure: frozenset[tuple[int, int]]
     possible: frozenset[tuple[int, int]]
+
+    def must_fit(self, sources: int, targets: int) -> None:
+        """A UserError if a link is outside of a sentence pair with so many words."""
+        for source, target in sorted(self.possible):
+            for side, place, count in (("source", source, sources), ("target", target, targets)):
+                if place >= count:
+                    raise UserError(
+                        f"link {source}-{target}: the {side} side of this row has {count} words, counted from 0 to {count - 1}"
+                    )
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,19 @@ def parse_pharaoh(text: str) -> Gold:
         if found[2] == "-":
             sure.add(link)
     return Gold(frozenset(sure), frozenset(possible))
+
+
+def read_gold(file: Path) -> list[Gold]:
+    """A file of links, a line a row; an empty line is a row without links."""
+    gold = []
+    for number, line in lines(file):
+        if isinstance(line, BadRow):
+            raise UserError(line.message, file=file, line=number)
+        try:
+            gold.append(parse_pharaoh(line))
+        except UserError as error:
+            raise error.at(file, number) from None
+    return gold
 
 
 def format_pharaoh(links: Iterable[tuple[int, int]]) -> str:
@@ -100,3 +126,10 @@ def alignment_error_rate(found: Sequence[Links], gold: Sequence[Gold]) -> Alignm
         in_possible / links if links else 1.0, in_sure / sure if sure else 1.0,
         1 - (in_sure + in_possible) / (links + sure),
     )  # fmt: skip
+
+
+def agreement(found: Sequence[Links], other: Sequence[Links]) -> float:
+    """F1 of the links of two aligners over a corpus; 1 if neither has any."""
+    both = sum(len(a & b) for a, b in zip(found, other, strict=True))
+    links = sum(map(len, found)) + sum(map(len, other))
+    return 2 * both / links if links else 1.0

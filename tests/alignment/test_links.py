@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from xattend.errors import UserError
-from xattend.metrics.alignment import (
+from xattend.alignment.links import (
     Gold,
+    agreement,
     alignment_error_rate,
     format_pharaoh,
     hard_alignment,
     parse_pharaoh,
+    read_gold,
 )
+from xattend.errors import UserError
 
 
 def test_pharaoh() -> None:
@@ -56,3 +61,32 @@ def test_what_cannot_be_scored() -> None:
         alignment_error_rate([set()], [])
     with pytest.raises(UserError, match="nothing to score"):
         alignment_error_rate([set()], [parse_pharaoh("")])
+
+
+def test_links_that_do_not_fit() -> None:
+    gold = parse_pharaoh("0-0 1?2")
+    gold.must_fit(2, 3)
+    with pytest.raises(UserError, match="link 1-2: the target side of this row has 2 words, counted from 0 to 1"):
+        gold.must_fit(2, 2)
+    with pytest.raises(UserError, match="link 1-2: the source side of this row has 1 words"):
+        gold.must_fit(1, 3)
+
+
+def test_a_gold_file(tmp_path: Path) -> None:
+    file = tmp_path / "gold"
+    file.write_text("0-0\n\n1p1\r\n")
+    assert read_gold(file) == [parse_pharaoh("0-0"), parse_pharaoh(""), parse_pharaoh("1?1")]
+    file.write_text("0-0\n0-0 1/1\n")
+    with pytest.raises(UserError, match=re.escape(f"{file}:2: '1/1' is not a link")):
+        read_gold(file)
+    file.write_bytes(b"\xff\n")
+    with pytest.raises(UserError, match=re.escape(f"{file}:1: not valid UTF-8")):
+        read_gold(file)
+    with pytest.raises(UserError, match="cannot be read"):
+        read_gold(tmp_path / "none")
+
+
+def test_agreement_by_hand() -> None:
+    # 1 link in common of 2 + 3
+    assert agreement([{(0, 0)}, {(1, 1)}], [{(0, 0)}, {(1, 0), (0, 1)}]) == pytest.approx(2 / 5)
+    assert agreement([set()], [set()]) == 1.0

@@ -1,0 +1,74 @@
+"""`xattend reproduce` from end to end, on a reproduction of seconds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLUGIN = '''
+from xattend.registry import register
+from xattend.reproductions.base import OneRecipe
+
+@register("reproduction", "tiny")
+class Tiny(OneRecipe):
+    recipe, key, seeds = "copy", "exact", (1, 2)
+    system, paper, metric, published, floor = "copy", "nobody", "exact", 1.0, 2.0
+
+    def plans(self):
+        return [plan._replace(overrides=(*plan.overrides, "training.steps=2", "data.task.rows=60")) for plan in super().plans()]
+'''
+
+
+@pytest.fixture
+def reproduce(tmp_path: Path):
+    (tmp_path / "tiny.py").write_text(PLUGIN)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "xattend", "reproduce", *words, "--plugin", "tiny.py"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_runs_to_the_end_and_is_not_done_again(reproduce, tmp_path: Path) -> None:
+    part = reproduce("tiny", "--trial", "seed2")
+    assert part.returncode == 0, part.stderr
+    assert "1 of 2 trainings done" in part.stderr
+    assert not (tmp_path / "results").exists()
+    whole = reproduce("tiny", "--json")
+    assert whole.returncode == 0, whole.stderr
+    record = json.loads((tmp_path / "results" / "tiny.json").read_text())
+    assert json.loads(whole.stdout) == record
+    wanted = {"name", "system", "paper", "metric", "higher_is_better", "published", "floor", "ours", "seeds", "seconds", "command", "commit"}
+    assert wanted <= set(record)
+    assert (record["seeds"], record["reached"], record["changed"]) == ([1, 2], False, [])
+    assert set(record["trainings"]) == {"seed1", "seed2"}
+    model = (tmp_path / "runs/reproduce-tiny/seed1/model.safetensors").read_bytes()
+    again = reproduce("tiny", "--figures", "pictures")
+    assert again.returncode == 0
+    assert "floor 2: missed" in again.stdout
+    assert again.stderr.count("trained before") == 2
+    assert (tmp_path / "pictures/tiny-learning.svg").exists()
+    assert (tmp_path / "runs/reproduce-tiny/seed1/model.safetensors").read_bytes() == model
+
+
+def test_what_is_changed_is_said(reproduce, tmp_path: Path) -> None:
+    assert "not the reproduction" in reproduce("tiny", "-s", "encoder.size=8").stdout
+    assert json.loads((tmp_path / "results" / "tiny.json").read_text())["changed"] == ["encoder.size=8"]
+    other = reproduce("tiny")  # the runs there are of another recipe
+    assert other.returncode == 2
+    assert "another recipe" in other.stderr
+
+
+def test_mistakes_are_one_line(reproduce) -> None:
+    unknown = reproduce("tinny")
+    assert unknown.returncode == 2
+    assert "tiny" in unknown.stderr
+    trial = reproduce("tiny", "--trial", "seed9")
+    assert trial.returncode == 2
+    assert "seed1, seed2" in trial.stderr
+    assert "tiny" in reproduce().stdout
