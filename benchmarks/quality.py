@@ -28,7 +28,7 @@ def job(name: str, chosen: argparse.Namespace, **more: Any) -> dict[str, Any]:
     work = chosen.work / "quality" / name
     work.mkdir(parents=True, exist_ok=True)
     corpus = chosen.work / "multi30k"
-    sizes = {"tokens": 1024} if name == "ours" else {"sentences": SENTENCES}
+    sizes = {"recipe": "translate"} if name == "ours" else {"sentences": SENTENCES}
     return {"model": "gru", "corpus": str(corpus), "work": str(work), "every": EVERY, "bleu": chosen.bleu, "dropout": 0.2,
             "data": str(chosen.data.resolve()), "threads": chosen.threads, "seconds": chosen.seconds, **sizes, **more}  # fmt: skip
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import Any
 
 INSTALL: list[list[str]] = []  # runs in the project's own environment
 JOBS = [
-    "train gru", "train transformer", "train letters",
+    "quality gru", "train gru", "train transformer", "train letters",
     "decode gru", "decode transformer", "decode letters", "int8 gru", "int8 transformer",
     "first gru", "first transformer", "first letters",
 ]  # fmt: skip
@@ -110,12 +111,40 @@ MODELS = {"gru": GRU, "transformer": TRANSFORMER, "letters": LETTERS}
 def main() -> None:
     torch.set_num_threads(JOB["threads"])
     torch.manual_seed(1)
-    answer = {"train": train, "decode": decode, "first": first}[JOB["job"]]()
+    answer = {"train": train, "decode": decode, "first": first, "quality": quality}[JOB["job"]]()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({**answer, "peak_mb": round(peak), "version": metadata.version("xattend")}))
 
 
+def quality() -> dict[str, Any]:
+    """`xattend train translate` until `bleu` is reached on validation; a line of quality.jsonl at every validation."""
+    work, file = Path(JOB["work"]), Path(JOB["work"]) / "run" / "metrics.jsonl"
+    shutil.rmtree(work / "run", ignore_errors=True)
+    command = [sys.executable, "-m", "xattend", "train", JOB["recipe"], "--data", JOB["data"], "--out", str(work / "run"),
+               "-s", f"training.threads={JOB['threads']}", "-s", "training.validate_rows=1014"]  # fmt: skip
+    training, seen = subprocess.Popen(command, stdout=sys.stderr), 0
+    try:
+        while training.poll() is None:
+            time.sleep(1)
+            lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+            points = [line for line in lines if line.get("event") == "validation"]
+            for point in points[seen:]:
+                with (work / "quality.jsonl").open("a", encoding="utf-8") as stream:
+                    stream.write(json.dumps({"updates": point["step"], "bleu": point["validation_bleu-tok"]}) + "\n")
+            seen = len(points)
+            if any(point["validation_bleu-tok"] >= JOB["bleu"] for point in points):
+                break
+    finally:
+        training.terminate()
+        training.wait()
+    return {}
+
+
 def build() -> tuple[recipes.Recipe, Data, System]:
+    if "recipe" in JOB:
+        recipe = recipes.load(JOB["recipe"]).resolve()
+        data = prepare(recipe, Path(JOB["work"]) / "cache", root=Path(JOB["work"]), data_dir=Path(JOB["data"]))
+        return recipe, data, assemble(recipe, data.source, data.target)
     batch = f"sentences = {JOB['sentences']}\ntokens = 1000000" if "sentences" in JOB else f"tokens = {JOB.get('tokens', 4096)}"
     text = MODELS[JOB["model"]].format(corpus=JOB["corpus"]) + f"[training]\nsteps = 1\n{batch}\n"
     recipe = recipes.parse(text, "bench.toml").resolve()

@@ -17,7 +17,7 @@ from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
 CAPS = {"short": 13, "long": 50}  # words of a training sentence
 SYSTEMS = {"encdec": ("attention.kind=every-step",), "search": ()}
-STEPS = 3000
+STEPS = 2000
 BUCKETS = (8, 11, 14, 17, 40)  # words of a source sentence, at most
 
 
