@@ -24,8 +24,8 @@ SENTENCES = 64  # what both peers recommend
 EVERY = 225  # updates: half a pass of 64 sentences
 
 
-def job(name: str, chosen: argparse.Namespace, **more: Any) -> dict[str, Any]:
-    work = chosen.work / "quality" / name
+def job(name: str, chosen: argparse.Namespace, folder: str = "quality", **more: Any) -> dict[str, Any]:
+    work = chosen.work / folder / name
     work.mkdir(parents=True, exist_ok=True)
     corpus = chosen.work / "multi30k"
     sizes = {"recipe": "translate"} if name == "ours" else {"sentences": SENTENCES}
@@ -73,7 +73,7 @@ def main() -> None:
     pace: dict[str, list[float]] = {peer.name: [] for peer in found}
     for _ in range(chosen.rounds):
         for peer in found:
-            timed = run(peer, job(peer.name, chosen, job="train"))
+            timed = run(peer, job(peer.name, chosen, "pace", job="train"))
             pace[peer.name].append(timed["seconds"] / timed["updates"])
     table: dict[str, Any] = {}
     for peer in found:

@@ -24,11 +24,13 @@ SMALLER = {
 LAYOUTS = {"scan": "IN: wort{} OUT: {}\n", "cmudict": "WORT{}  {}\n"}
 
 
-def made_up(folder: Path, place: Any, layout: str | None = None) -> None:
-    """Writes the files a [data] place names: sentences of a few words, the same number on both sides."""
+def made_up(folder: Path, data: dict[str, Any], split: str) -> None:
+    """Writes the files that [data] names for a split: sentences of a few words, the same number on both sides."""
+    place, layout = data[split], data.get("format")
+    count = 400 if data.get("split") and split == "train" else 40  # so that shares of a hundredth are rows
     draw = random.Random(1)
     sides = place if isinstance(place, dict) else {"both": place}
-    rows = [" ".join(draw.choice(["ein", "hund", "läuft", "am", "strand", "."]) for _ in range(draw.randint(2, 6))) for _ in range(400)]
+    rows = [" ".join(draw.choice(["ein", "hund", "läuft", "am", "strand", "."]) for _ in range(draw.randint(2, 6))) for _ in range(count)]
     for side, name in sides.items():
         line = LAYOUTS.get(layout or "", "wort{}\t{}\n") if side == "both" else "{1}\n"
         text = "".join(line.format(i, row) for i, row in enumerate(rows))
@@ -56,7 +58,7 @@ def test_it_trains(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     given = recipe.load(name).resolve()
     for split in ("train", "validation", "test"):
         if given.section("data")[split] is not None:
-            made_up(tmp_path / "data", given.section("data")[split], given.section("data")["format"])
+            made_up(tmp_path / "data", given.section("data"), split)
     overrides = ["training.steps=2", "training.validate_every=2", "training.validate_rows=8"]
     for key, value in SMALLER.items():
         section, setting = key.split(".")
