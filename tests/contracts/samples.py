@@ -20,7 +20,7 @@ ENCODER_SETTINGS: dict[str, dict[str, Any]] = {
     "transformer": {"inner": 16, "heads": 2, "layers": 2}, "ladder": {"heads": 2},
     "conv": {"widest": 3},  # of short sources, wider kernels have no gradient
 }  # fmt: skip
-DECODER_SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"inner": 16, "heads": 2, "layers": 2}}
+DECODER_SETTINGS: dict[str, dict[str, Any]] = {"transformer": {"inner": 16, "heads": 2, "layers": 2, "key": 3}}
 
 
 def mask(lengths: tuple[int, ...] = LENGTHS, width: int | None = None) -> Tensor:

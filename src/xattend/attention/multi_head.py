@@ -51,6 +51,7 @@ class MultiHead(Attention):
         heads: Annotated[int, "how many"] = 4,
         score: Annotated[str, Named("attention"), "the mechanism inside each head"] = "scaled-dot",
         size: Annotated[int | None, "width of all heads together; by default the query's"] = None,
+        key: Annotated[int | None, "width of one head's queries and keys; by default size / heads"] = None,
         dropout: Annotated[float, "on the weights"] = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(query_size, memory_size)
@@ -59,11 +60,12 @@ class MultiHead(Attention):
             raise UserError(f"attention.heads = {heads} does not divide the width {width}")
         self.heads = heads
         self.context_size = query_size
-        self.query = nn.Linear(query_size, width)
-        self.key = nn.Linear(memory_size, width)
+        narrow = key or width // heads
+        self.query = nn.Linear(query_size, heads * narrow)
+        self.key = nn.Linear(memory_size, heads * narrow)
         self.value = nn.Linear(memory_size, width)
         self.out = nn.Linear(width, query_size)
-        self.head: Attention = registry.build("attention", score, width // heads, width // heads)
+        self.head: Attention = registry.build("attention", score, narrow, narrow)
         if not self.head.reads_query or self.head.heads != 1:
             raise UserError(f"attention.score = '{score}' cannot be the score of a head: it does not compare a query")
         self.stateful = self.head.stateful

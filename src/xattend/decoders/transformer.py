@@ -36,7 +36,7 @@ from xattend.types import Memory, Space, State, Step
 
 class _Layer(nn.Module):
     def __init__(
-        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool
+        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool, key: int | None
     ) -> None:
         super().__init__()
         self.attention = attention
@@ -44,7 +44,7 @@ class _Layer(nn.Module):
         if attention.context_size:  # multi-head attention has its own last layer, and gives the right width
             fits = attention.context_size == width
             self.mix = nn.Identity() if fits else nn.Linear(attention.context_size, width)
-        self.look, self.think = SelfAttention(width, heads, weight_dropout), FeedForward(width, inner, dropout)
+        self.look, self.think = SelfAttention(width, heads, weight_dropout, key), FeedForward(width, inner, dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
         self.around_source = Residual(width, dropout, pre_norm) if self.mix is not None else None
 
@@ -78,6 +78,7 @@ class Transformer(Decoder):
         layers: Annotated[int, "how many"] = 3,
         heads: Annotated[int, "in each layer's self-attention; [attention] has its own"] = 4,
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
+        key: Annotated[int | None, "width of a head's queries and keys in self-attention; by default size / heads"] = None,
         dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
         weight_dropout: Annotated[float, "on self-attention weights"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
@@ -92,7 +93,7 @@ class Transformer(Decoder):
         self.dropout = Dropout(dropout)
         pre_norm = norm == "pre"
         self.layers = nn.ModuleList(
-            [_Layer(make_attention(size), size, heads, inner, dropout, weight_dropout, pre_norm) for _ in range(layers)]
+            [_Layer(make_attention(size), size, heads, inner, dropout, weight_dropout, pre_norm, key) for _ in range(layers)]
         )
         self.last_norm = nn.LayerNorm(size) if pre_norm else nn.Identity()
         self.output = nn.Linear(size, space.symbols())

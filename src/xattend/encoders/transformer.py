@@ -25,9 +25,9 @@ from xattend.types import Memory, Padded, Space
 
 
 class _Layer(nn.Module):
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool) -> None:
+    def __init__(self, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool, key: int | None) -> None:
         super().__init__()
-        self.look, self.think = SelfAttention(width, heads, weight_dropout), FeedForward(width, inner, dropout)
+        self.look, self.think = SelfAttention(width, heads, weight_dropout, key), FeedForward(width, inner, dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
 
     def forward(self, x_BSD: Tensor, bias_B1TS: Tensor | None) -> Tensor:
@@ -45,6 +45,7 @@ class Transformer(Encoder):
         layers: Annotated[int, "how many"] = 3,
         heads: Annotated[int, "in each layer"] = 4,
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
+        key: Annotated[int | None, "width of a head's queries and keys in self-attention; by default size / heads"] = None,
         dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
         weight_dropout: Annotated[float, "on attention weights"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
@@ -56,7 +57,7 @@ class Transformer(Encoder):
         self.embedding = symbol_embedding(space.symbols(), size)
         self.positions = Positions(positions, size, longest)
         self.dropout = Dropout(dropout)
-        self.layers = nn.ModuleList([_Layer(size, heads, inner, dropout, weight_dropout, norm == "pre") for _ in range(layers)])
+        self.layers = nn.ModuleList([_Layer(size, heads, inner, dropout, weight_dropout, norm == "pre", key) for _ in range(layers)])
         self.last_norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
 
     def forward(self, source: Padded) -> Memory:

@@ -8,7 +8,11 @@ Shapes: B batch, T positions, S positions looked at, H heads, d width of a head,
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from xattend.errors import UserError
 from xattend.layers import dot_attention
@@ -19,13 +23,16 @@ from xattend.layers.dropout import Dropout
 class SelfAttention(nn.Module):
     """Every position looks at every position it is allowed to see."""
 
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
+    def __init__(self, width: int, heads: int, dropout: float, key: int | None = None) -> None:
         super().__init__()
         if width % heads:
             raise UserError(f"heads = {heads} does not divide the width {width}")
-        self.heads = heads
+        self.heads, self.value = heads, width // heads
+        self.key = key or self.value
+        if self.key > self.value:
+            raise UserError(f"key = {key} is more than a head's width, {width} / {heads}")
         self.dropout = dropout
-        self.query_key_value = nn.Linear(width, 3 * width)
+        self.query_key_value = nn.Linear(width, heads * (2 * self.key + self.value))
         self.out = nn.Linear(width, width)
 
     def forward(self, x_BTD: Tensor, bias_B1TS: Tensor | None, *, causal: bool = False) -> Tensor:
@@ -40,10 +47,17 @@ class SelfAttention(nn.Module):
         return out_BKD.view(x_ND.shape)
 
     def _split(self, x_BTD: Tensor) -> Tensor:
-        """Queries, keys and values, head by head: [3, B, H, T, d]."""
-        batch, length, width = x_BTD.shape
+        """Queries, keys and values, head by head: [3, B, H, T, d]. Narrow keys are filled up with zeros: the cache has one width."""
+        batch, length, _ = x_BTD.shape
         qkv: Tensor = self.query_key_value(x_BTD)
-        return qkv.view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        if self.key < self.value:
+            sides = torch.split(qkv, [self.heads * size for size in (self.key, self.key, self.value)], dim=-1)
+            query, key, value = (side.view(batch, length, self.heads, -1) for side in sides)
+            # `attend` divides by the root of the filled width
+            query = query * math.sqrt(self.value / self.key)
+            room = (0, self.value - self.key)
+            return torch.stack([F.pad(query, room), F.pad(key, room), value]).transpose(2, 3)
+        return qkv.view(batch, length, 3, self.heads, self.value).permute(2, 0, 3, 1, 4)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, bias_BHTS: Tensor | None, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0

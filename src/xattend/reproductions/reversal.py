@@ -26,7 +26,7 @@ MEANINGS = {
 WAYS = {"forward": "false", "reversed": "true"}
 QUICK = (
     "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=cosine", "schedule.warmup=100", "training.normalise=tokens",
-    "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "encoder.dropout=0.2", "decoder.dropout=0.2",
+    "training.sentences=64", "training.epochs=5.0", "training.clip=1.0", "encoder.dropout=0.2", "decoder.dropout=0.2",
 )  # fmt: skip
 
 
