@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from xattend import tree
+from xattend.errors import UserError
 from xattend.tree import Tree
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -21,23 +22,47 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 
 @dataclass(frozen=True)
 class Space:
-    """What a field's values look like: symbols of a vocabulary, or vectors. Encoders and decoders are sized by it."""
+    """What a field's values look like: symbols of a vocabulary, or arrays. Encoders and decoders are sized by it.
+
+    vocabulary   how many symbols there are
+    features     the shape of what stands at one position: (channels, height, width) of a frame, (width,) of a feature vector
+    grid         how the positions lie if that is fixed, (h, w) for a picture's features
+    beside       what comes with it: the question that is asked about a picture
+    """
 
     vocabulary: int | None = None
     features: tuple[int, ...] | None = None
+    grid: tuple[int, ...] | None = None
+    beside: Space | None = None
 
     def symbols(self) -> int:
-        """The vocabulary's size, for parts that need symbols."""
+        """The vocabulary's size, for parts that read symbols."""
         if self.vocabulary is None:
-            raise TypeError("this part reads symbols, and the field gives vectors")
+            raise UserError("this part reads symbols, and the field gives pictures or vectors: choose another encoder")
         return self.vocabulary
+
+    def frames(self) -> tuple[int, int, int]:
+        """Channels, height and width, for parts that read pictures."""
+        if self.features is None or len(self.features) != 3:
+            raise UserError("this part reads pictures, and the field gives something else: choose another encoder")
+        return self.features[0], self.features[1], self.features[2]
+
+    def vector(self) -> int:
+        """The width of a position's vector, for parts that read vectors."""
+        if self.features is None or len(self.features) != 1:
+            raise UserError("this part reads feature vectors, and the field gives something else: choose another encoder")
+        return self.features[0]
 
 
 class Padded(NamedTuple):
-    """One field of a batch: ids `values_BS` (or vectors `values_BSD`), and which positions are real."""
+    """One field of a batch: ids `values_BS`, or arrays `[B, S, *features]`, and which positions are real.
+
+    A picture is one position of shape (channels, height, width), a film is many; features of a picture are one position a cell.
+    """
 
     values: Tensor
     mask_BS: Tensor
+    beside: Padded | None = None  # what comes with it: the question that is asked about a picture
 
     @property
     def lengths_B(self) -> Tensor:
@@ -63,7 +88,7 @@ class Batch:
                 return None
             mask_BS = padded.mask_BS[keep]
             width = int(mask_BS.sum(dim=1).max()) if len(mask_BS) else 0
-            return Padded(padded.values[keep][:, :width], mask_BS[:, :width])
+            return Padded(padded.values[keep][:, :width], mask_BS[:, :width], cut(padded.beside))
 
         return Batch(cut(self.source), cut(self.target), self.rows[keep])
 
@@ -212,6 +237,7 @@ class Trace:
     source_tokens, target_tokens   what the axes of the weights are
     weights_THS                    target step x head x source position
     grid                           how the source positions lie (see Memory)
+    media                          what was looked at if it is no text: a picture's file, as the row names it
     """
 
     source_tokens: list[str]
@@ -219,6 +245,7 @@ class Trace:
     weights_THS: np.ndarray[Any, np.dtype[np.float32]]
     grid: tuple[int, ...]
     version: int = 1
+    media: str | None = None
 
 
 @dataclass(frozen=True)

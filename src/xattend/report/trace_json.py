@@ -22,5 +22,6 @@ def trace_to_json(trace: Trace) -> dict[str, Any]:
         "source_tokens": list(trace.source_tokens),
         "target_tokens": list(trace.target_tokens),
         "grid": list(trace.grid),
+        "media": trace.media,
         "weights": np.round(trace.weights_THS.astype(np.float64), 6).tolist(),
     }

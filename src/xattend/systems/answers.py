@@ -5,6 +5,8 @@ Shapes: B batch, S source positions, T target steps, H heads, V vocabulary.
 
 from __future__ import annotations
 
+import itertools
+
 from torch import Tensor
 
 from xattend.data.fields.base import Field
@@ -24,6 +26,15 @@ def prediction(hypotheses: list[Hypothesis], target: Field, source_tokens: list[
         nbest=[(target.decode(one.tokens), one.score) for one in hypotheses], trace=trace, hypothesis=best,
         finished=best.finished,
     )  # fmt: skip
+
+
+def places(grid: tuple[int, ...]) -> list[str]:
+    """What to call the positions of a memory that is no text: their coordinates.
+
+    >>> places((2, 2))
+    ['0,0', '0,1', '1,0', '1,1']
+    """
+    return [",".join(map(str, place)) for place in itertools.product(*(range(size) for size in grid))]
 
 
 def token_scores(logits_BTV: Tensor, target: Padded) -> list[list[float]]:

@@ -19,7 +19,7 @@ from xattend.errors import UserError
 from xattend.objectives.base import Objective
 from xattend.registry import register
 from xattend.search.base import Search
-from xattend.systems.answers import prediction, token_scores
+from xattend.systems.answers import places, prediction, token_scores
 from xattend.systems.base import System
 from xattend.systems.parts import Parts
 from xattend.types import Batch, Loss, Memory, Padded, Prediction
@@ -80,6 +80,9 @@ class Seq2Seq(System):
         assert batch.source is not None
         memory = self.read(batch)
         found = search.search(self.decoder, memory, attention=attention)
+        if self.source.space.vocabulary is None:
+            cells, grid = places(memory.grid), memory.grid
+            return [prediction(hypotheses, self.target, cells, grid) for hypotheses in found]
         return [
             prediction(hypotheses, self.target, tokens, (len(tokens),))
             for hypotheses, tokens in zip(found, self._tokens(batch.source), strict=True)
@@ -99,6 +102,7 @@ class Seq2Seq(System):
         """Where each token of a given target looked, EOS included: one weights_THS a row."""
         assert batch.source is not None
         assert batch.target is not None
-        weights_BTHS = self.decoder.weights(self.read(batch), batch.target)
-        lengths = zip(batch.target.lengths_B.tolist(), batch.source.lengths_B.tolist(), strict=True)
+        memory = self.read(batch)
+        weights_BTHS = self.decoder.weights(memory, batch.target)
+        lengths = zip(batch.target.lengths_B.tolist(), memory.mask_BS.sum(dim=1).tolist(), strict=True)
         return [weights_BTHS[row, : t - 1, :, :s] for row, (t, s) in enumerate(lengths)]
