@@ -275,8 +275,8 @@ def test_places_where_no_run_can_go(xattend: Xattend, broken: Path, tmp_path: Pa
     refused(xattend("train", tmp_path / "r.toml", "--out", tmp_path / "r.toml"), "is a file")
     refused(xattend("train", tmp_path / "r.toml", "--out", tmp_path / "r.toml" / "below"), tmp_path / "r.toml")
     refused(xattend("init", tmp_path / "mine" / "thesis.txt", "--out", tmp_path / "r.toml"), tmp_path / "r.toml", "is there already")
-    refused(xattend("predict", broken, "a", "--figure", tmp_path / "mine" / "thesis.txt"), ".svg or .png")
-    refused(xattend("predict", broken, "a", "--figure", tmp_path / "none" / "a.svg"), "cannot write")
+    refused(xattend("predict", broken, "a", f"--attention={tmp_path / 'mine' / 'thesis.txt'}"), ".svg or .png")
+    refused(xattend("predict", broken, "a", "--attention", tmp_path / "none" / "a.svg"), "cannot write")
     assert contents(tmp_path) == before
 
 
@@ -306,7 +306,7 @@ BAD_OPTIONS: dict[str, tuple[list[str], str]] = {
     "a missing file": (["predict", "RUN", "--file", "none.txt"], "no such file"),
     "attention in a file": (["predict", "RUN", "--file", "x", "--attention"], "--json"),
     "tokens without JSON": (["predict", "RUN", "a", "--tokens"], "--json"),
-    "a figure of two": (["predict", "RUN", "a", "b", "--figure", "x.svg"], "one text"),
+    "a figure of two": (["predict", "RUN", "a", "b", "--attention", "x.svg"], "one text"),
     "columns without a file": (["predict", "RUN", "a", "--columns", "1"], "--file"),
     "three columns": (["score", "RUN", "--file", "x", "--columns", "1,2,3"], "SOURCE,TARGET"),
     "setting what is trained": (["predict", "RUN", "a", "-s", "encoder.size=3"], "only search.KEY=VALUE"),

@@ -116,10 +116,13 @@ def test_attention_as_numbers(xattend: Xattend, copy_run: Path, tmp_path: Path) 
 
 
 def test_attention_as_drawings(xattend: Xattend, copy_run: Path, tmp_path: Path) -> None:
-    answer = xattend("predict", copy_run, "a b c", "--attention", "--figure", tmp_path / "a.svg")
+    answer = xattend("predict", copy_run, "a b c", "--attention", "--attention", tmp_path / "a.svg")
     assert answer.lines[0] == xattend("predict", copy_run, "a b c").lines[0]
     assert answer.lines[1].split() == ["a", "b", "c", "</s>"]
     assert (tmp_path / "a.svg").read_text().startswith("<svg")
+    assert xattend("predict", copy_run, "--attention", "a b c").lines == answer.lines  # what follows is a text
+    assert xattend("predict", copy_run, f"--attention={tmp_path / 'b.svg'}", "a b c").lines == answer.lines[:1]
+    assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
 
 
 def test_unknown_words_are_copied(xattend: Xattend, unknowing_run: Path) -> None:
@@ -252,7 +255,7 @@ def test_a_model_that_looks_nowhere(xattend: Xattend, blind_run: Path, language_
     words = {
         "align": ["align", blind_run, "--file", tmp_path / "in.tsv"],
         "attention": ["predict", blind_run, "a", "--attention"],
-        "figure": ["predict", blind_run, "a", "--figure", tmp_path / "a.svg"],
+        "figure": ["predict", blind_run, "a", "--attention", tmp_path / "a.svg"],
         "copy": ["evaluate", blind_run, "--copy-unknown"],
     }[command]
     for run in (blind_run, language_model):

@@ -25,8 +25,22 @@ if TYPE_CHECKING:
 
     Asked = tuple[Row, Sequence[str]]  # a row, and the phrases its output must hold
 
+PICTURES = (".svg", ".png")
 
-@click.command()
+
+class _Predict(click.Command):
+    """`--attention FILE` is `--figure FILE` if the name is a picture's; without one, what follows is a text."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words: list[str] = []
+        for word in args:
+            if words and words[-1] == "--attention" and Path(word).suffix.lower() in PICTURES:
+                words[-1] = "--figure"
+            words += ["--figure", word.partition("=")[2]] if word.startswith("--attention=") else [word]
+        return super().parse_args(ctx, words)
+
+
+@click.command(cls=_Predict)
 @options.run
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option("--file", metavar="F", help="One input a line (- for stdin; .gz, .jsonl and .parquet too). Of a .tsv the first column is read.")
@@ -41,8 +55,8 @@ if TYPE_CHECKING:
 @click.option("--never", multiple=True, metavar="PHRASE", help="No output may hold this phrase; repeat for more.")
 @options.as_json
 @click.option("--tokens", is_flag=True, help="With --json: the tokens of each output and their log-probabilities.")
-@click.option("--attention", is_flag=True, help="Draw where the model looked; with --json: the weights, target x source.")
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw where the model looked into a .svg or .png file (one TEXT).")
+@click.option("--attention", is_flag=True, help="Draw where the model looked, or into a .svg or .png file that follows (one TEXT); with --json: the weights, target x source.")
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", hidden=True)
 @options.copy_unknown
 @options.together
 @options.int8
@@ -61,6 +75,7 @@ def command(
 
     \b
     xattend predict runs/names London --attention
+    xattend predict runs/names London --attention london.svg
     xattend predict runs/names --file names.txt > outputs.txt
     xattend predict runs/names Oslo --nbest 3 -s search.length_penalty=0.6
     xattend predict runs/names Oslo --must os --never sl
@@ -73,7 +88,7 @@ def command(
     model = options.load(run, others, overrides, beam=beam, int8=int8)
     search = model.search(kind="constrained" if required else None, beam=beam, nbest=nbest, never=never)
     if attention or figure is not None or copy_unknown:
-        model.must_look("--copy-unknown" if copy_unknown else "--figure" if figure else "--attention")
+        model.must_look("--copy-unknown" if copy_unknown else "--attention")
     rows = _texts(texts) if file is None else lines_to_read(file, columns)
     asked = _asked(model, rows, must, must_file)
     looks = attention or figure is not None
@@ -115,8 +130,8 @@ def _check(
     if attention and file is not None and not as_json:
         raise UserError("--attention draws between the output lines of a file: add --json to get the weights")
     if figure is not None and len(texts) != 1:
-        raise UserError("--figure draws one text: give one TEXT")
-    if figure is not None and figure.suffix.lower() not in (".svg", ".png"):
+        raise UserError("--attention FILE draws one text: give one TEXT")
+    if figure is not None and figure.suffix.lower() not in PICTURES:
         raise UserError("a figure's name must end in .svg or .png", file=figure)
 
 
