@@ -8,20 +8,20 @@ RUN/places.json remembers where the recipe and the data lay, so that a run can b
 
 from __future__ import annotations
 
-import json
-import os
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 
 from xattend import recipe as recipes
 from xattend import registry
+from xattend.data.cache import cache_folder
 from xattend.data.corpus import Data, prepare
 from xattend.data.wanted import Fields
 from xattend.errors import UserError
-from xattend.model import fields_of
+from xattend.kept import fields_of, places_of
 from xattend.recipe import Recipe
 from xattend.run import Run, to_json, write_atomic
 from xattend.systems import assemble
@@ -29,19 +29,29 @@ from xattend.training import Result, train
 from xattend.training.distributed import Group, joined
 
 Made = TypeVar("Made")
+PATIENCE = 10.0  # seconds without a word
 
 
-def cache_folder() -> Path:
-    """Where encoded data is kept, by content: XATTEND_CACHE, else the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("XATTEND_CACHE") or Path(home) / "xattend")
+class Telling:
+    """Says on stderr how far reading is, once it takes long: features of many pictures take minutes."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.last = time.monotonic()
+
+    def __call__(self, stage: str, rows: int) -> None:
+        if time.monotonic() - self.last >= PATIENCE or stage.startswith("waiting"):
+            self.last = time.monotonic()
+            self.console.print(f"{stage}: {rows:,}" if rows else stage, highlight=False, soft_wrap=True)
 
 
 def open_data(recipe: Recipe, root: Path, data_dir: Path | None, fields: Fields | None = None) -> Data:
     """The data of a resolved recipe."""
     system, _ = recipe.part("system")
     needs_source = "encoder" in registry.find("system", system).uses
-    return prepare(recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source)
+    return prepare(
+        recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source, progress=Telling()
+    )
 
 
 def _prepared(group: Group, make: Callable[[], Made]) -> Made:
@@ -91,17 +101,8 @@ def reopen(path: str | Path, *, overrides: Iterable[str] = (), data_dir: Path | 
     run = Run(path)
     run.verify(weights=False)
     recipe = recipes.load(run.recipe, overrides).resolve()
-    places = _places(run)
-    where = data_dir or (Path(places["data"]) if places.get("data") else None)
-    return run, recipe, open_data(recipe, Path(places.get("root") or run.path), where, fields_of(run))
-
-
-def _places(run: Run) -> dict[str, Any]:
-    try:
-        found = json.loads((run.path / "places.json").read_text("utf-8"))
-        return {key: value for key, value in found.items() if isinstance(value, str)}
-    except (OSError, ValueError, AttributeError):
-        return {}  # a run that was moved without it: files are looked for beside the run and in --data
+    root, where = places_of(run)
+    return run, recipe, open_data(recipe, root, data_dir or where, fields_of(run))
 
 
 def _tell(console: Console | None, lines: list[str]) -> None:

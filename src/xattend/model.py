@@ -10,9 +10,9 @@ Rows of any number stream through (stream.py).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -28,9 +28,11 @@ from xattend.answer import Answer
 from xattend.answer import answer as answered
 from xattend.attention.none import NoAttention
 from xattend.data.corpus import encode_rows
-from xattend.data.fields.base import Field, from_json
+from xattend.data.fields.base import Field
+from xattend.data.named import Places
 from xattend.data.readers.base import Row
 from xattend.errors import UserError
+from xattend.kept import fields_of, places_of
 from xattend.layers.int8 import to_int8
 from xattend.recipe import Recipe
 from xattend.run import Run
@@ -42,7 +44,7 @@ from xattend.systems import System, assemble
 from xattend.systems.copying import with_copies
 from xattend.systems.seq2seq import Seq2Seq
 from xattend.training.weights import from_bytes, put
-from xattend.types import EOS, UNK, Batch, Padded
+from xattend.types import EOS, UNK, Batch, Padded, Prediction
 
 LARGE = 1 << 19  # weights of a layer that are worth laying out anew
 
@@ -81,6 +83,8 @@ class Model:
         run.verify()
         recipe = recipes.load(run.recipe, overrides).resolve()
         source, target = fields_of(run)
+        if source is not None:
+            source.settle(Places.of(recipe.data.folder, *places_of(run)))
         system = assemble(recipe, source, target)
         put(system, from_bytes(run.model.read_bytes(), run.model), run.model)
         return Model(recipe, source, target, system)
@@ -100,6 +104,13 @@ class Model:
             if _vocabulary(other.target) != _vocabulary(self.target):
                 raise UserError("models that write together must have one target vocabulary: train them on the same [data]")
         return joined
+
+    def here(self) -> Model:
+        """This model for rows of the user's own: pictures that they name are looked for in the working folder first."""
+        found = copy(self)
+        found.source = None if self.source is None else self.source.here()
+        found.others = [other.here() for other in self.others]
+        return found
 
     def search(
         self, *, kind: str | None = None, beam: int | None = None, nbest: int | None = None, never: Iterable[str] = (), **more: Any
@@ -155,7 +166,7 @@ class Model:
         texts = [text] if isinstance(text, str) else text
         rows = [Row(one, None, "text", number) for number, one in enumerate(texts, 1)]
         search = self.search(kind="constrained" if must else None, beam=beam, nbest=nbest, never=never)
-        found = list(self.predict_rows(rows, search, attention=attention, must=[must] * len(rows) if must else None))
+        found = list(self.here().predict_rows(rows, search, attention=attention, must=[must] * len(rows) if must else None))
         return found[0] if isinstance(text, str) else found
 
     def predict_rows(
@@ -173,6 +184,8 @@ class Model:
             inner = search if must is None else search.requiring([list(one.values()) for one in phrases])
             joint = Together(inner, [partial(_predict, other, of, looks) for other in self.others])
             found = self.system.predict(self._batch(of), joint, attention=looks)
+            if self.source is not None and self.source.media:
+                found = [_of_media(one, row.source) for one, row in zip(found, of, strict=True)]
             if copy_unknown:
                 found = [with_copies(one, row.source, self.source, self.target) for one, row in zip(found, of, strict=True)]
             return [answered(one, joint.found, wanted) for one, wanted in zip(found, phrases, strict=True)]
@@ -199,6 +212,8 @@ class Model:
         self.must_look("aligning")
         if self.others:
             raise UserError("aligning takes one model, not an ensemble")
+        if self.source is not None and self.source.media:
+            raise UserError("aligning links words, and this model reads pictures: predict --attention shows where it looked")
 
         def answer(of: list[Row], _: list[None]) -> list[Aligned]:
             batch = self._batch(of)
@@ -213,6 +228,18 @@ class Model:
                 weights_TS = weights_THS.float().mean(dim=1).numpy()
                 found.append(self._aligned(source[:s], target[1:t], weights_TS, words))
             return found
+
+        return stream(zip(rows, repeat(None)), answer, tick)
+
+    def look_rows(self, rows: Iterable[Row], *, tick: Tick | None = None) -> Iterator[tuple[np.ndarray[Any, Any], tuple[int, ...]]]:
+        """Where each token of a given target looked, weights_TS, and how the places lie: for sources of any kind."""
+        self.must_look("looking")
+        assert isinstance(self.system, Seq2Seq)
+        system = self.system
+
+        def answer(of: list[Row], _: list[None]) -> list[tuple[np.ndarray[Any, Any], tuple[int, ...]]]:
+            found, grid = system.look(self._batch(of))
+            return [(weights_TS.float().numpy(), grid) for weights_TS in found]
 
         return stream(zip(rows, repeat(None)), answer, tick)
 
@@ -235,12 +262,18 @@ class Model:
         if not isinstance(self.system, Seq2Seq):
             raise UserError("sentence vectors need a model with an encoder")
         rows = [Row(text, None, "text", number) for number, text in enumerate(texts, 1)]
-        return self.system.read(self._batch(rows)).summary_BD.numpy()
+        return self.system.read(self.here()._batch(rows)).summary_BD.numpy()
+
+    @property
+    def looks(self) -> bool:
+        """Whether the model looks at positions of its source."""
+        kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
+        return kind is not None and not issubclass(registry.find("attention", kind), NoAttention)
 
     def must_look(self, what: str) -> None:
-        """A UserError unless the model looks at positions of its source."""
-        kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
-        if kind is None or issubclass(registry.find("attention", kind), NoAttention):
+        """A UserError unless it does."""
+        if not self.looks:
+            kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
             has = "it reads no source" if kind is None else f"attention '{kind}' looks nowhere"
             raise UserError(f"{what} needs a model that looks at source positions, and {has}")
 
@@ -251,6 +284,11 @@ class Model:
 def _predict(model: Model, rows: list[Row], attention: bool, search: Search) -> None:
     """A member of an ensemble reads the rows in its own way and hands its decoder to `search`."""
     model.system.predict(model._batch(rows), search, attention=attention)
+
+
+def _of_media(found: Prediction, name: str) -> Prediction:
+    """The prediction, its trace telling what was looked at."""
+    return found if found.trace is None else replace(found, trace=replace(found.trace, media=name))
 
 
 def _vocabulary(target: Field) -> dict[str, Any]:
@@ -278,15 +316,3 @@ def _names(field: Field, ids: list[int], words: list[int]) -> list[str]:
 def _ids(padded: Padded) -> Iterator[tuple[list[int], int]]:
     """The ids of each row, padding included, and how many of them are real."""
     return zip(padded.values.tolist(), padded.lengths_B.tolist(), strict=True)
-
-
-def fields_of(run: Run) -> tuple[Field | None, Field]:
-    """How a run reads its sides; a language model has no source."""
-
-    def read(side: str) -> Field:
-        try:
-            return from_json(json.loads(run.field(side).read_text("utf-8")))
-        except (UserError, ValueError, OSError) as error:
-            raise UserError(f"cannot be read: {error}", file=run.field(side)) from None
-
-    return (read("source") if run.field("source").exists() else None), read("target")

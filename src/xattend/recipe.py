@@ -59,11 +59,13 @@ class DataSettings(_Settings):
 
     task: Annotated[str | dict[str, Any] | None, "an embedded task: a name, or { kind = name, setting = value }"] = None
     train: Annotated[str | dict[str, str] | None, "a .tsv, .jsonl, .dict or .parquet file (.gz and .zip too), or { source = file, target = file }"] = None
+    more: Annotated[str | dict[str, Any] | None, "an embedded task whose training rows are added to those of train"] = None
     validation: Annotated[str | dict[str, str] | None, "the same, for validation"] = None
     test: Annotated[str | dict[str, str] | None, "the same, for the final figure"] = None
     split: Annotated[dict[Literal["validation", "test"], Fraction] | None, "shares of train to hold out, by a hash of the source side"] = None
     columns: Annotated[dict[Literal["source", "target"], int | str] | None, "which columns; numbers from 1, or names"] = None
-    format: Annotated[str | None, "how the files are laid out: scan, cmudict, tsv, jsonl, parquet; by default their suffix says"] = None
+    format: Annotated[str | None, "how the files are laid out: scan, cmudict, flickr8k, coco, ...; by default their suffix says"] = None
+    folder: Annotated[str | None, "folder that pictures named in rows lie in; by default the recipe's, then --data"] = None
     source: Annotated[dict[str, Any] | None, "how the source side is read: a field"] = None
     target: Annotated[dict[str, Any] | None, "how the target side is read: a field"] = None
     bad_rows: Annotated[Literal["stop", "skip"], "what to do with a row that cannot be read; skipped rows are counted and said"] = "stop"
@@ -178,11 +180,12 @@ class Recipe:
     def _check_data(self, data: dict[str, Any]) -> None:
         if (data["task"] is None) == (data["train"] is None):
             raise self.mistake("data", "", "[data] needs either 'task' or 'train'")
-        if data["task"] is not None:
-            given = {"kind": data["task"]} if isinstance(data["task"], str) else dict(data["task"])
-            kind = given.pop("kind", "")
-            filled = self._placed("data", "task", lambda: registry.validate("task", kind, given))
-            data["task"] = {"kind": kind, **filled}
+        for key in ("task", "more"):
+            if data[key] is not None:
+                given = {"kind": data[key]} if isinstance(data[key], str) else dict(data[key])
+                kind = given.pop("kind", "")
+                filled = self._placed("data", key, lambda k=kind, g=given: registry.validate("task", k, g))
+                data[key] = {"kind": kind, **filled}
         for side in ("source", "target"):
             if data[side] is not None:
                 given = dict(data[side])

@@ -40,6 +40,7 @@ ROOMS = {
     "field": "xattend.data.fields",
     "task": "xattend.data.tasks",
     "metric": "xattend.metrics",
+    "backbone": "xattend.backbones",
     "reproduction": "xattend.reproductions",
 }
 _parts: dict[str, dict[str, type]] = {kind: {} for kind in ROOMS}
@@ -49,7 +50,11 @@ Part = TypeVar("Part", bound=type)
 
 @dataclass(frozen=True)
 class Named:
-    """Marks a setting whose value is the name of another part: `cell: Annotated[str, Named("cell"), "help"]`."""
+    """Marks a setting whose value is the name of another part: `cell: Annotated[str, Named("cell"), "help"]`.
+
+    If it may also be a table, `Annotated[str | dict[str, Any], Named("encoder"), "help"]`, a recipe gives that part settings of its own:
+    `picture = { kind = "cnn", size = 64 }`. See `build_named`.
+    """
 
     kind: str
 
@@ -144,10 +149,21 @@ def validate(kind: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
     for s in known.values():
         if s.named is not None and result[s.name] is not None:
             try:
-                find(s.named, result[s.name])
+                result[s.name] = _named(s.named, result[s.name], s.default)
             except UserError as error:
                 raise KeyedError(s.name, error.message) from None
     return result
+
+
+def _named(kind: str, value: str | dict[str, Any], otherwise: Any) -> str | dict[str, Any]:
+    """The value of a setting that names a part, checked; a table has every default filled in, that of `kind` included."""
+    if isinstance(value, str):
+        find(kind, value)
+        return value
+    given = dict(value)
+    if not isinstance(name := given.pop("kind", otherwise), str):
+        raise UserError(f"'kind' is the name of a part ({kind}), not {name!r}")
+    return {"kind": name, **validate(kind, name, given)}
 
 
 class KeyedError(UserError):
@@ -172,6 +188,12 @@ def first_mistake(error: pydantic.ValidationError, where: str) -> KeyedError:
 def build(kind: str, name: str, *wired: Any, **given: Any) -> Any:
     """A part, its sizes wired by position and its settings checked and filled in."""
     return find(kind, name)(*wired, **validate(kind, name, given))
+
+
+def build_named(kind: str, value: str | dict[str, Any], *wired: Any) -> Any:
+    """The part that a setting names, with the settings given beside its name."""
+    given = {"kind": value} if isinstance(value, str) else dict(value)
+    return build(kind, given.pop("kind"), *wired, **given)
 
 
 def load_plugin(path: str | Path) -> None:

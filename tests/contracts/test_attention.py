@@ -14,9 +14,16 @@ from xattend.attention import Attention
 CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in registry.names("attention")]
 CASES += [("multi-head", {"score": score, "heads": 2}) for score in samples.scores()]
 CASES += [("oracle", {"pattern": pattern}) for pattern in ("diagonal", "reversed", "uniform")]
-each_mechanism = pytest.mark.parametrize(
-    ("name", "given"), CASES, ids=["-".join([name, *map(str, given.values())]) for name, given in CASES]
-)
+CASES += [("hard", {"score": s}) for s in samples.scores() if registry.find("attention", s).attend_all is Attention.attend_all]
+# the likeliest place has no gradient
+FLAT: list[tuple[str, dict[str, Any]]] = [("hard", {"at_test": "argmax", "score": s}) for s in ("additive", "coverage", "local-m", "local-p")]
+
+
+def each(cases: list[tuple[str, dict[str, Any]]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("name", "given"), cases, ids=["-".join([name, *map(str, given.values())]) for name, given in cases])
+
+
+each_mechanism, each_with_gradient = each(CASES + FLAT), each(CASES)
 
 
 def run(part: Attention, query_BTQ: torch.Tensor, memory: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -113,7 +120,7 @@ def test_nothing_is_kept_on_self(name: str, given: dict[str, Any]) -> None:
     torch.testing.assert_close(first, again)
 
 
-@each_mechanism
+@each_with_gradient
 def test_gradients_reach_every_weight(name: str, given: dict[str, Any]) -> None:
     part = samples.attention(name, **given)
     context, _ = run(part, torch.randn(4, 3, samples.QUERY), samples.memory())
@@ -126,7 +133,7 @@ def test_gradients_reach_every_weight(name: str, given: dict[str, Any]) -> None:
     assert [key for key in unreached if not key.endswith(excused)] == []
 
 
-@each_mechanism
+@each_with_gradient
 def test_gradients_are_right(name: str, given: dict[str, Any]) -> None:
     part = samples.attention(name, **given).double()
     memory = samples.memory((3, 2), dtype=torch.float64)

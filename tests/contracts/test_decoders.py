@@ -9,7 +9,7 @@ import torch
 
 from tests.contracts import samples
 from xattend import registry
-from xattend.decoders import Decoder
+from xattend.decoders import RNN, Decoder, Transformer
 from xattend.types import Space
 
 ATTENTIONS = registry.names("attention")
@@ -21,7 +21,20 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("rnn", {"tie": "output", "layer_norm": True}), ("rnn", {"cell": "lstm", "layers": 2, "residual": True, "attend": "after"}),
     ("transformer", {"norm": "post"}), ("transformer", {"positions": "learned", "tie": "output"}),
 ]  # fmt: skip
+INJECTED: list[tuple[str, dict[str, Any]]] = [  # ways in for the whole source besides attention
+    ("rnn", {"inject": "every"}), ("rnn", {"inject": "every", "attend": "between"}), ("rnn", {"inject": "first", "cell": "lstm"}),
+    ("rnn", {"inject": "first", "attend": "after", "input_feeding": True, "layers": 2}), ("rnn", {"inject": "bias", "cell": "lstm"}),
+    ("rnn", {"inject": "merge", "attend": "after"}), ("rnn", {"inject": "merge", "readout": "maxout", "attend": "after", "input_feeding": True}),
+    ("rnn", {"inject": "second", "layers": 2, "attend": "after"}), ("rnn", {"inject": "second", "layers": 3, "residual": True, "cell": "lstm"}),
+    ("rnn", {"inject": "memory"}), ("rnn", {"inject": "memory", "attend": "after"}), ("rnn", {"bridge": "both", "cell": "lstm", "layers": 2}),
+]  # fmt: skip
+GATED: list[tuple[str, dict[str, Any]]] = [
+    ("rnn", {"gate": True, "cell": "lstm", "bridge": "both"}), ("rnn", {"gate": True, "layers": 2}), ("rnn", {"gate": True, "attend": "between"}),
+    ("rnn", {"gate": True, "attend": "after"}), ("rnn", {"gate": True, "attend": "after", "input_feeding": True}),
+]  # fmt: skip
 CASES = [(d, g, a) for d, g in PLAIN for a in ATTENTIONS]
+CASES += [(d, g, a) for d, g in INJECTED for a in ("additive", "none")]
+CASES += [(d, g, a) for d, g in GATED for a in ("additive", "multi-head")]
 CASES += [(d, g, a) for d, g in VARIANTS for a in ("additive", "none", "every-step", "local-m", "coverage", "multi-head")]
 each_pair = pytest.mark.parametrize(("name", "given", "attention"), CASES, ids=[f"{d}-{g}-{a}" for d, g, a in CASES])
 
@@ -48,6 +61,21 @@ def test_forward_equals_repeated_step(name: str, given: dict[str, Any], attentio
         torch.testing.assert_close(step.logits_BV, logits_BTV[:, t], atol=1e-5, rtol=1e-5)
         assert step.weights_BHS.shape[0] == 4
         assert step.weights_BHS.shape[2] == 5
+
+
+@each_pair
+def test_weights_of_all_steps_are_those_of_single_steps(name: str, given: dict[str, Any], attention: str) -> None:
+    part, memory, tokens = decoder(name, given, attention), samples.memory(), samples.target(4)
+    hidden_BTD, weights_BTHS = part.hidden_and_weights(memory, tokens)
+    torch.testing.assert_close(hidden_BTD, part.hidden(memory, tokens), atol=1e-5, rtol=1e-5)
+    state = part.start(memory)
+    for t in range(4):
+        step = part.step(tokens[:, t], state)
+        state = step.state
+        torch.testing.assert_close(weights_BTHS[:, t], step.looked(), atol=1e-5, rtol=1e-5)
+    found = registry.find("attention", attention)
+    if found.reads_query and isinstance(part, RNN | Transformer):
+        assert weights_BTHS.requires_grad
 
 
 @each_pair
@@ -93,5 +121,7 @@ def test_gradients_reach_every_weight(name: str, given: dict[str, Any], attentio
     (part(memory, tokens).log_softmax(dim=-1)[..., 5] ** 2).sum().backward()
     unreached = [key for key, weight in part.named_parameters() if weight.numel() and (weight.grad is None or not weight.grad.any())]
     # the norm before a look at the source has no gradient if the mechanism does not read the query
-    excused = ("key.bias",) if registry.find("attention", attention).reads_query else ("around_source.norm.weight", "around_source.norm.bias")
+    # and what rebuilds the picture has one through the loss of the decoder's own (tests/decoders/test_inject.py)
+    rebuild = ("rebuild.weight", "rebuild.bias")
+    excused = ("key.bias", *rebuild) if registry.find("attention", attention).reads_query else ("around_source.norm.weight", "around_source.norm.bias", *rebuild)
     assert [key for key in unreached if not key.endswith(excused)] == []

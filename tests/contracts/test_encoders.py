@@ -1,7 +1,8 @@
-"""What every registered encoder of symbols must do."""
+"""What every registered encoder must do, whether it reads symbols, pictures or feature vectors."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from tests.contracts import samples
 from xattend import registry
 from xattend.encoders import Encoder
-from xattend.types import EOS, Padded, Space
+from xattend.types import EOS, Batch, Padded
 
 CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in registry.names("encoder")]
 CASES += [
@@ -18,34 +19,56 @@ CASES += [
     ("birnn", {"layers": 2, "cell": "gru-reset-before"}), ("birnn", {"layer_norm": True}), ("birnn", {"skip": True}),
     ("transformer", {"norm": "post"}), ("transformer", {"positions": "learned"}), *[("ladder", {"rung": r}) for r in range(1, 5)],
     ("conv", {"layers": 0}), ("conv", {"width": 5}), ("conv", {"widest": 2}),
+    ("cnn", {"norm": "none", "depth": 2}), ("cnn", {"positions": "learned"}), ("cnn", {"positions": "sinusoidal"}),
+    ("cnn", {"rows": "pool"}), ("tail", {"positions": "learned"}), ("asked", {"summary": "both"}), ("asked", {"question": "birnn"}),
+    ("frames", {"pool": "none", "positions": "none"}), ("frames", {"recurrent": True}), ("clip", {"recurrent": True}),
+    ("frames+clip", {"recurrent": True, "pool": "none"}),
 ]  # fmt: skip
+FILMS = ("frames", "clip", "frames+clip")
 each_encoder = pytest.mark.parametrize(("name", "given"), CASES, ids=[f"{n}-{g}" for n, g in CASES])
 
 
 def encoder(name: str, given: dict[str, Any]) -> Encoder:
-    settings = {**samples.ENCODER_SETTINGS.get(name, {}), "size": 8, **given}
-    part = registry.build("encoder", name, Space(vocabulary=samples.VOCABULARY), **settings)
+    size = {"size": 8} if "size" in registry.settings(registry.find("encoder", name)) else {}
+    settings = {**samples.ENCODER_SETTINGS.get(name, {}), **size, **given}
+    part = registry.build("encoder", name, samples.space_for(name), **settings)
     assert isinstance(part, Encoder)
     return part.eval()
 
 
+def with_rubbish(source: Padded) -> Padded:
+    rubbish = source.values.clone()
+    rubbish[~source.mask_BS] = 9
+    return Padded(rubbish, source.mask_BS, None if source.beside is None else with_rubbish(source.beside))
+
+
 @each_encoder
 def test_shapes(name: str, given: dict[str, Any]) -> None:
-    part, source = encoder(name, given), samples.source()
+    part, source = encoder(name, given), samples.source_for(name)
     memory = part(source)
-    assert memory.states_BSD.shape == (4, 5, part.size)
+    assert memory.states_BSD.shape == (4, math.prod(memory.grid), part.size)
     assert memory.summary_BD.shape == (4, part.size)
-    assert memory.grid == (5,)
-    assert torch.equal(memory.mask_BS, source.mask_BS)
+    assert memory.mask_BS.shape == memory.states_BSD.shape[:2]
+    if part.reads == "symbols":
+        assert memory.grid == (5,)
+        assert torch.equal(memory.mask_BS, source.mask_BS)
+    elif name in FILMS:
+        assert memory.grid == (5,)  # one state a frame
+        assert torch.equal(memory.mask_BS, source.mask_BS)
+    elif part.reads == "frames":
+        rows = 1 if given.get("rows") == "pool" else 2
+        assert memory.grid == (5, rows, 4)  # frames of 8 x 8, strides of 2 and of 2 x 1
+        assert part(Padded(source.values[:, :1], source.mask_BS[:, :1])).grid == (rows, 4)  # a picture
+        assert memory.mask_BS.sum(dim=1).tolist() == [4 * rows * length for length in samples.LENGTHS]
 
 
 @each_encoder
 def test_padding_never_changes_a_real_position(name: str, given: dict[str, Any]) -> None:
-    part, source = encoder(name, given), samples.source()
+    part, source = encoder(name, given), samples.source_for(name)
     memory = part(source)
-    for row, length in enumerate(samples.LENGTHS):
-        alone = part(Padded(source.values[row : row + 1, :length], source.mask_BS[row : row + 1, :length]))
-        torch.testing.assert_close(memory.states_BSD[row, :length], alone.states_BSD[0], atol=1e-5, rtol=1e-5)
+    for row in range(len(source.values)):
+        alone = part(Batch(source, None, tuple(range(len(source.values)))).part(slice(row, row + 1)).source)
+        torch.testing.assert_close(memory.states_BSD[row][memory.mask_BS[row]], alone.states_BSD[0], atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(memory.summary_BD[row], alone.summary_BD[0], atol=1e-5, rtol=1e-5)
         if memory.carry is not None:
             for together, single in zip(memory.carry, alone.carry, strict=True):
@@ -55,18 +78,17 @@ def test_padding_never_changes_a_real_position(name: str, given: dict[str, Any])
 
 @each_encoder
 def test_what_stands_in_the_padding_does_not_matter(name: str, given: dict[str, Any]) -> None:
-    part, source = encoder(name, given), samples.source()
-    rubbish = torch.where(source.mask_BS, source.values, torch.full_like(source.values, 9))
-    one, other = part(source), part(Padded(rubbish, source.mask_BS))
-    torch.testing.assert_close(one.states_BSD[source.mask_BS], other.states_BSD[source.mask_BS])
+    part, source = encoder(name, given), samples.source_for(name)
+    one, other = part(source), part(with_rubbish(source))
+    torch.testing.assert_close(one.states_BSD[one.mask_BS], other.states_BSD[one.mask_BS])
     torch.testing.assert_close(one.summary_BD, other.summary_BD)
 
 
 @each_encoder
 def test_gradients_reach_every_weight(name: str, given: dict[str, Any]) -> None:
-    part, source = encoder(name, given), samples.source()
+    part, source = encoder(name, given), samples.source_for(name)
     memory = part(source)
-    ((memory.states_BSD * source.mask_BS[..., None]) ** 2).sum().add((memory.summary_BD**3).sum()).backward()
+    ((memory.states_BSD * memory.mask_BS[..., None]) ** 2).sum().add((memory.summary_BD**3).sum()).backward()
     unreached = [key for key, weight in part.named_parameters() if weight.grad is None or not weight.grad.any()]
     assert unreached == []
 

@@ -61,6 +61,10 @@ def test_every_field_survives_being_saved(name: str) -> None:
     field = registry.build("field", name)
     field.fit(["ab ba", "cab"])
     again = from_json(field.to_json())
+    assert again.to_json() == field.to_json()
+    if field.media:  # its texts name files: tests/data/test_pictures.py
+        assert again.space == field.space
+        return
     assert again.encode("cab ab") == field.encode("cab ab")
     assert again.decode(again.encode("cab ab")) == field.normalise("cab ab")
     assert again.space == field.space

@@ -206,7 +206,7 @@ def test_bytes_that_are_no_text_are_replaced():
 
 
 def test_collate():
-    values, mask = Text.collate([np.array([5, 6, 7], np.int32), np.array([8], np.int32)])
+    values, mask, _ = Text.collate([np.array([5, 6, 7], np.int32), np.array([8], np.int32)])
     assert values.tolist() == [[5, 6, 7], [8, PAD, PAD]]
     assert mask.tolist() == [[True, True, True], [True, False, False]]
     assert str(values.dtype) == "torch.int64"
@@ -223,3 +223,10 @@ def test_a_generator_can_be_fitted_too():
         field = Text(unit=unit, **({"size": 90} if unit == "bpe" else {}))
         field.fit(text for text in TEXTS)
         assert field.to_json() == FIELDS[unit].to_json()
+
+
+def test_plain_words_alone() -> None:
+    field = Text(unit="word", plain=True)
+    field.fit(["A dog's ball , on the - grass ."])
+    assert field.raw("The DOG's 'ball' , on_the grass .") == "the dog's ball on the grass"
+    assert field.decode(field.encode("A Dog's ball!")) == "a dog's ball"

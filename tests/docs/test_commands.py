@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.album import album
 from tests.recipes.test_shipped import made_up
 from xattend import recipe, registry
 from xattend.cli import main
 
 ROOT = Path(__file__).parents[2]
+DATA = ROOT / "docs" / "data.md"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 NAMES = ["Amsterdam", "Berlin", "Lisbon", "Madrid", "Oslo", "Paris", "Praha", "Riga", "Roma", "Sofia", "Tallinn", "Wien"]
 
@@ -34,13 +36,22 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 def shortened(words: list[str]) -> list[str]:
     """Training is cut to a few updates; the rest is run as it stands."""
     if "train" in words and "--resume" not in words:
-        return [*words, "-s", "training.steps=3", "-s", "training.validate_every=3"]
+        return [*words, "-s", "training.steps=3", "-s", "training.validate_every=3", *fewer(words[2])]
     if "reproduce" in words and "--data" in words:  # the first of its trainings: test_reproduce.py goes to the end of one
-        first = registry.find("reproduction", words[2])().plans()[0].name
-        return [*words, "--trial", first, "-s", "training.steps=2", "-s", "training.validate_every=2"]
+        first = registry.find("reproduction", words[2])().plans()[0]
+        return [*words, "--trial", first.name, "-s", "training.steps=2", "-s", "training.validate_every=2", *fewer(first.recipe)]
+    if "gradients" in words:
+        return [*words, "--samples", "2", "--repeats", "4"]
     if "grid" in words:
         return [*words, "-s", "training.steps=2", "-s", "training.validate_every=2"]
     return words
+
+
+def fewer(name: str) -> list[str]:
+    """Tasks that draw thousands of pictures or films draw a few."""
+    shipped = dict(recipe.shipped())
+    task = recipe.parse(shipped[name], name).section("data").get("task") if name in shipped else None
+    return ["-s", "data.task.rows=200"] if isinstance(task, dict) and task.get("rows", 0) >= 5_000 else []
 
 
 def places(folder: Path) -> None:
@@ -50,6 +61,8 @@ def places(folder: Path) -> None:
     (folder / "names.txt").write_text("\n".join(NAMES) + "\n")
     (folder / "pairs.tsv").write_text("\n".join(pairs[: len(NAMES)]) + "\n")
     (folder / "pairs.gold").write_text("0-1 1?0\n" * len(NAMES))
+    album(folder, count=40)
+    (folder / "photos.toml").write_text(re.findall(r"```toml\n(\[data\]\ntrain = \"captions.*?)```", DATA.read_text("utf-8"), flags=re.DOTALL)[0])
     for name, _ in recipe.shipped():  # --data DIR: made-up files in the layout of the data sets
         for split in ("train", "validation", "test"):
             data = recipe.load(name).section("data")

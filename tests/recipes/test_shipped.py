@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from xattend import job, recipe
 from xattend.model import Model
@@ -27,6 +28,12 @@ LAYOUTS = {"scan": "IN: wort{} OUT: {}\n", "cmudict": "WORT{}  {}\n"}
 def made_up(folder: Path, data: dict[str, Any], split: str) -> None:
     """Writes the files that [data] names for a split: sentences of a few words, the same number on both sides."""
     place, layout = data[split], data.get("format")
+    if layout == "flickr8k":
+        made_up_photos(folder, data, place, split)
+        return
+    if isinstance(place, str) and place.endswith(".tags"):
+        made_up_tags(folder, data, place, split)
+        return
     count = 400 if data.get("split") and split == "train" else 40  # so that shares of a hundredth are rows
     draw = random.Random(1)
     sides = place if isinstance(place, dict) else {"both": place}
@@ -41,6 +48,27 @@ def made_up(folder: Path, data: dict[str, Any], split: str) -> None:
                 packed.writestr("rows.txt", text)
         else:
             file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+
+
+def made_up_photos(folder: Path, data: dict[str, Any], listed: str, split: str) -> None:
+    """A list of photos, their captions in the one file of all splits, and the photos."""
+    names = [f"{split}{number}.jpg" for number in range(8)]
+    file, photos = folder / listed, folder / data["folder"]
+    photos.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{name}\n" for name in names))
+    with file.with_name("Flickr8k.token.txt").open("a") as captions:
+        for number, name in enumerate(names):
+            Image.new("RGB", (40, 30), (30 * number, 90, 90)).save(photos / name)
+            captions.write("".join(f"{name}#{one}\tA hund läuft , am strand .\n" for one in range(5)))
+
+
+def made_up_tags(folder: Path, data: dict[str, Any], listed: str, split: str) -> None:
+    """Pictures of words, and the list of what stands on them."""
+    photos = folder / data["folder"]
+    (photos / split).mkdir(parents=True, exist_ok=True)
+    for number in range(40):
+        Image.new("RGB", (40, 20), (6 * number, 90, 90)).save(photos / split / f"{number}.png")
+    (folder / listed).write_text("".join(f"{split}/{number}.png Wort{number}\n" for number in range(40)))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,9 +92,12 @@ def test_it_trains(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         section, setting = key.split(".")
         if setting in given.section(section) and given.section(section)[setting] is not None:
             overrides.append(f"{key}={value}")
+    overrides += [f"data.{key}.rows=200" for key in ("task", "more") if (given.section("data")[key] or {}).get("rows", 0) >= 5_000]
     if given.section("data")["source"] and given.section("data")["source"].get("unit") == "bpe":
         overrides += ["data.source.size=40", "data.target.size=40"]
     run, result = job.start(name, out=tmp_path / "run", overrides=overrides, data_dir=tmp_path / "data")
     assert result.step == 2
     model = Model.load(run.path)
-    assert isinstance(model.predict("ein hund").text, str)
+    source = job.reopen(run.path)[2].splits["train"].texts(0)[0] if model.source and model.source.media else "ein hund"
+    assert source
+    assert isinstance(model.predict(source).text, str)

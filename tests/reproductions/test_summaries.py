@@ -128,3 +128,48 @@ def test_sentences_of_one_vector_lie_on_one_place() -> None:
     assert np.hypot(*np.subtract(a, c)) == pytest.approx(6.0)  # two axes hold all there is
     assert np.hypot(*np.subtract(c, d)) == pytest.approx(2.0)
     assert plot.points["two"][0][2] == "c"
+
+
+def test_video_compares_the_four_rows() -> None:
+    found = reproduction("video")
+    scores = {"plain": (4.0, 0.0), "3-D": (2.0, 0.2), "frames": (3.0, 0.1), "both": (1.5, 0.4)}
+    outcomes = {f"{row}-{seed}": outcome(perplexity=ppl + 0.1 * seed, exact=exact) for row, (ppl, exact) in scores.items() for seed in (1, 2, 3)}
+    summary = found.summary(outcomes)
+    assert summary.ours == pytest.approx(1.7)
+    assert summary.figures["perplexity_standard_deviation"]["3-D"] == pytest.approx(0.1)
+    assert summary.figures["exact_captions_percent"]["both"] == pytest.approx(40.0)
+    assert summary.figures["both_is_best"] is True
+    assert summary.figures["order_both_frames_3d_plain"] is False  # 3-D is better than frames here
+    swapped = {name.replace("3-D", "x").replace("frames", "3-D").replace("x", "frames"): one for name, one in outcomes.items()}
+    assert found.summary(swapped).figures["order_both_frames_3d_plain"] is True
+
+
+def test_answers_are_scored_by_what_is_asked_and_the_better_hops_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = reproduction("answer")
+    sources = ["p|is the red thing small", "p|what shape is the red thing", "p|what shape is left of the red thing", "p|how many other things have the shape of the red thing"]
+    wanted = ["yes", "circle", "cross", "1"]
+    written = {"hops1": ["yes", "circle", "circle", "0"], "hops2": ["yes", "cross", "cross", "1"], "none": ["yes", "cross", "circle", "0"]}
+    outcomes = {name: outcome((sources, said, wanted)) for name, said in written.items()}
+    for name, exact in (("hops1", 0.5), ("hops2", 0.75), ("none", 0.25)):
+        outcomes[name].validation["exact"] = exact
+    monkeypatch.setattr(type(found), "looks", lambda self, trial: {"one thing": 91.0, "relational": 50.0})
+    summary = found.summary(outcomes)
+    assert summary.ours == 50.0
+    assert summary.figures["best"] == "hops2"
+    assert summary.figures["percent_right"]["hops1"] == {"all": 50.0, "one thing": 100.0, "relational": 0.0}
+    assert summary.figures["gain_of_attention"] == 50.0
+    assert summary.figures["floors_reached"] == {"pointing_percent": True, "gain_of_attention": True}
+
+
+def test_reading_tells_straight_and_curved_words_apart() -> None:
+    found = reproduction("read")
+    sources = [f"words:ab plain 48x160 {shape} 1" for shape in ("straight", "curved", "curved", "straight")]
+    wanted = ["ab"] * 4
+    written = {"neighbourhood": ["ab", "ab", "ab", "ab"], "additive": ["ab", "ab", "x", "ab"], "one-axis": ["ab", "x", "x", "ab"]}
+    outcomes = {name: outcome((sources, said, wanted)) for name, said in written.items()} | {"iiit5k": outcome(exact=0.5)}
+    summary = found.summary(outcomes)
+    assert summary.ours == 100.0
+    assert summary.figures["two_axes_minus_one_on_curved"] == 100.0
+    assert summary.figures["neighbours_gain"] == 25.0
+    assert summary.figures["iiit5k_percent_right"] == 50.0
+    assert summary.figures["floors_reached"] == {"two_axes_minus_one_on_curved": True}

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from xattend import registry, tree
 from xattend.attention.base import Attention, Bound
 from xattend.attention.dot import ScaledDot
+from xattend.attention.hard import Hard
 from xattend.errors import UserError
 from xattend.layers import dot_attention
 from xattend.layers.dropout import drop
@@ -68,6 +69,8 @@ class MultiHead(Attention):
         self.head: Attention = registry.build("attention", score, narrow, narrow)
         if not self.head.reads_query or self.head.heads != 1:
             raise UserError(f"attention.score = '{score}' cannot be the score of a head: it does not compare a query")
+        if isinstance(self.head, Hard):
+            raise UserError("attention.score = 'hard' cannot be the score of a head: a head mixes positions, and hard attention takes one")
         self.stateful = self.head.stateful
         self.dropout = dropout
 
@@ -85,7 +88,7 @@ class MultiHead(Attention):
     def bind(self, memory: Memory) -> Bound:
         keys_NSd, values_NSd = self._split(self.key(memory.states_BSD)), self._split(self.value(memory.states_BSD))
         mask_NS = memory.mask_BS.repeat_interleave(self.heads, dim=0)
-        inner = self.head.bind(Memory(keys_NSd, mask_NS, keys_NSd.mean(dim=1)))._replace(values_BSD=values_NSd)
+        inner = self.head.bind(Memory(keys_NSd, mask_NS, keys_NSd.mean(dim=1), memory.grid))._replace(values_BSD=values_NSd)
         bias_B11S = dead_B111 = None
         if self._is_scaled_dot and (bias_B11S := dot_attention.padding_bias(memory.mask_BS, keys_NSd)) is not None:
             none_B111 = ~memory.mask_BS.any(dim=1)[:, None, None, None]

@@ -24,6 +24,7 @@ COMMANDS = {
     "align": "Where each target unit looked, as alignment pairs.",
     "grid": "Train every combination of parts and print the cross table.",
     "reproduce": "A paper's number, and ours.",
+    "gradients": "Hard attention's gradients, exact and estimated.",
     "bench": "How fast this machine trains each recipe, and where the time goes.",
     "doctor": "What is installed, what is missing, how to get it.",
 }

@@ -55,7 +55,7 @@ def command(
     from xattend.model import Model
     from xattend.report.table import table
 
-    model = Model.load(run)
+    model = Model.load(run).here()
     if model.source is None:
         raise UserError("an audit compares outputs for a source, and a language model reads none", file=run)
     asked = [(row, ()) for row in lines_to_read(file, columns)]

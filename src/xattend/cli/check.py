@@ -13,6 +13,7 @@ from xattend.errors import UserError
 
 if TYPE_CHECKING:
     from xattend.data.corpus import Data
+    from xattend.data.fields.base import Field
     from xattend.recipe import Recipe
 
 
@@ -74,28 +75,44 @@ def _describe(data: Data) -> None:
 
     rows: list[list[object]] = []
     for name, split in data.splits.items():
-        for place, side in enumerate(SIDES):
-            if side in split.ids:
+        for place, (side, field) in enumerate(zip(SIDES, data.fields, strict=True)):
+            if field is not None and not field.media:
                 lengths = np.quantile(split.lengths[:, place], [0.0, 0.5, 0.9, 0.99, 1.0], method="nearest").tolist()
                 rows.append([name, side, len(split), *map(int, lengths)])
     click.echo(table(["split", "side", "rows", "shortest", "median", "90 %", "99 %", "longest"], rows))
     click.echo("(lengths in units, start and end marks included)")
     for side, field in zip(SIDES, data.fields, strict=True):
-        if field is not None:
+        if field is not None and field.media:
+            _describe_media(side, field, data)
+        elif field is not None:
             click.echo(f"{side} vocabulary: {field.space.symbols()} (4 of them special)")
     held_out = data.splits.get("validation")
     if held_out is None:
         click.echo("no validation rows: the last weights of a training would be kept, whatever they are worth")
     else:
-        for side, ids in held_out.ids.items():
-            unknown = sum(int((ids[row] == UNK).sum()) for row in range(len(held_out)))
-            units = unknown + sum(int((ids[row] > EOS).sum()) for row in range(len(held_out)))
-            click.echo(f"{unknown} of {units} {side} units of validation are unknown ({100 * unknown / units:.2g} %)")
+        for side, field in zip(SIDES, data.fields, strict=True):
+            if field is None:
+                continue
+            found = [id for ids in held_out.ids[side] for id in field.units(ids.tolist()) if id == UNK or id > EOS]
+            unknown, units = found.count(UNK), len(found)
+            if units:
+                click.echo(f"{unknown} of {units} {side} units of validation are unknown ({100 * unknown / units:.2g} %)")
     for line in data.report.lines():
         if "units of validation are unknown" not in line:  # said above, even if there are none
             click.echo(line)
     if len(data.splits) > 1 and not any("in train too" in text for text in data.report.warnings):
         click.echo("no held-out source side is in train too")
+
+
+def _describe_media(side: str, field: Field, data: Data) -> None:
+    space = field.space
+    assert space.features is not None
+    shape = " x ".join(map(str, space.features))
+    if space.grid is not None:
+        shape = f"features of {' x '.join(map(str, space.grid))} places, {shape} wide"
+    what = "pictures" if space.beside is None else "questions about pictures"
+    different = {name: len({split.texts(row)[0] for row in range(len(split))}) for name, split in data.splits.items()}
+    click.echo(f"{side}: {what}, {', '.join(f'{count} different in {name}' for name, count in different.items())}; each {shape}")
 
 
 def _cost(recipe: Recipe, data: Data) -> None:

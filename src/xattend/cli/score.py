@@ -29,7 +29,7 @@ def command(run: Path, file: str, columns: dict[str, int | str] | None, as_json:
     from xattend.model import Model
     from xattend.types import UNK
 
-    model = Model.load(run)
+    model = Model.load(run).here()
     rows = open_reader(file, columns, needs_target=model.source is not None)
     unknown = 0
 

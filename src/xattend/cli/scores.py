@@ -1,9 +1,11 @@
 """Every number a model reaches on given rows: what `evaluate` prints and `grid` compares.
 
 Outputs are decoded free-running and scored by every registered metric. Rows with the same source may be taken as one
-question with several right answers (`questions`): exact match then counts it once, right if any answer is written, and an
+question with several right answers (`questions`; rows that name the same picture always are): exact match then counts it once, right if any answer is written, and an
 error rate takes the nearest answer. The likelihood is always of all given targets:
-`nll` and `perplexity` a token, the end mark included; `bits_per_character` a character of the target text.
+`nll` and `perplexity` a token, the end mark included; `bits_per_character` a character of the target text. Where an embedded task
+drew the pictures and knows what each word speaks of, `pointing` is the share of words that look there (metrics/pointing.py), given the
+right words before them.
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from xattend import registry
 from xattend.cli.progress import progress
 from xattend.data.readers.base import Row
 from xattend.data.wanted import one_side
+from xattend.errors import UserError
 from xattend.metrics import score_all
 from xattend.metrics.likelihood import bits_per_character, perplexity
+from xattend.metrics.pointing import Box, of_words, points
 from xattend.model import Model
 from xattend.search.base import Search
 from xattend.types import UNK
@@ -74,6 +79,39 @@ def questions(rows: Iterable[Row], *, variants: bool) -> list[Question]:
     return list(found.values())
 
 
+def pointing(model: Model, rows: Iterable[Row]) -> float | None:
+    """The pointing game on given targets; None if no row has boxes, or the model does not look at places of a picture."""
+    if model.source is None or not model.source.media or model.others or not model.looks:
+        return None
+    kept: list[Row] = []
+    boxes: list[list[Box | None]] = []
+    for row in rows:
+        found = _boxes(row)
+        if any(found) and max(model.target.words(model.target.encode(one_side(row))), default=-1) + 1 == len(found):
+            kept.append(row)
+            boxes.append(found)
+    hits = words = 0
+    for row, gold, (weights_TS, grid) in zip(kept, boxes, model.look_rows(kept), strict=True):
+        if len(grid) != 2:
+            return None
+        looks_WS = of_words(weights_TS, model.target.words(model.target.encode(one_side(row))))
+        one = points(looks_WS, gold, (grid[0], grid[1]))
+        hits, words = hits + one.hits, words + one.words
+    return hits / words if words else None
+
+
+def _boxes(row: Row) -> list[Box | None]:
+    """What the words of a row's target speak of, if its picture is drawn by a task that can tell."""
+    task, colon, _ = row.source.partition(":")
+    if not colon or task not in registry.names("task"):
+        return []
+    try:
+        found: list[Box | None] = registry.build("task", task).gold(row.source, one_side(row))
+    except UserError:  # the task did not write this row
+        return []
+    return found
+
+
 def score_rows(
     model: Model, rows: Callable[[], Iterable[Row]], search: Search, *, copy_unknown: bool = False, variants: bool = False,
     total: int | None = None,
@@ -84,7 +122,7 @@ def score_rows(
     references: list[list[str]] = []
     cut = 0
     if model.source is not None:
-        asked = questions(rows(), variants=variants)
+        asked = questions(rows(), variants=variants or model.source.media)
         references = [[model.target.raw(answer) for answer in question.answers] for question in asked]
         with progress("decoding", len(asked)) as tick:
             for found in model.predict_rows((question.row for question in asked), search, copy_unknown=copy_unknown, tick=tick):
@@ -101,5 +139,7 @@ def score_rows(
             sources.add(_source(row))
     metrics = score_all(outputs, references) if outputs else {}
     metrics |= {"nll": nll / tokens, "perplexity": perplexity(nll, tokens), "bits_per_character": bits_per_character(nll, characters)}
+    if (pointed := pointing(model, rows())) is not None:
+        metrics["pointing"] = pointed
     repeated = 0 if model.source is None else count - len(sources)
     return Scores(metrics, count, repeated, unknown, cut, time.monotonic() - began)

@@ -69,11 +69,11 @@ class Batches:
         return [batches[number] for number in turn]
 
 
-def in_order(split: Split, tokens: int) -> list[Rows]:
+def in_order(split: Split, tokens: int, sentences: int | None = None) -> list[Rows]:
     """A plan for evaluation: the whole split by length, every row once."""
     lengths = split.lengths[:]
     by_length = _by_length(lengths)
-    return _cut(by_length.astype(np.int32), lengths.max(axis=1)[by_length], tokens, None)
+    return _cut(by_length.astype(np.int32), lengths.max(axis=1)[by_length], tokens, sentences)
 
 
 def _by_length(lengths_N2: Rows) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -1,6 +1,6 @@
 """The three passes that write a corpus to disk. Each streams, so memory does not grow with the data.
 
-1. Every split is read, checked and written down as text.
+1. Every split is read, checked and written down as text. Media that rows name are taken in: here it is known which line named them.
 2. The fields are fitted on the training texts.
 3. Every text is encoded into flat files of ids.
 """
@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from xattend.data.fields.base import Field
+from xattend.data.fields.base import Field, Progress
+from xattend.data.readers.base import Row
+from xattend.data.readers.lines import BadRow
 from xattend.data.report import Report
 from xattend.data.split import SIDES
 from xattend.data.store import RowFile, RowWriter, keep_rows
 from xattend.data.wanted import Fields, Wanted, one_side, split_key
+from xattend.errors import UserError
 from xattend.types import UNK
 
-Progress = Callable[[str, int], None]  # what is being done, and to how many rows so far
 CHUNK = 2048
 
 
@@ -53,12 +55,16 @@ class Build:
         # shares are dealt out by source and a task keeps its splits apart, so only held-out files can overlap with train
         files = [name for name in ("validation", "test") if getattr(self.wanted.settings, name) is not None]
         with contextlib.ExitStack() as stack:
+            for _, field in present:
+                stack.enter_context(field.taking(self.progress))
             writers: dict[str, list[RowWriter]] = {}
             for count, (name, row) in enumerate(self.wanted.rows(self.report), 1):
+                texts = (row.source, row.target or "") if self.wanted.needs_source else (one_side(row),)
+                if not self._take(row, [(field, text) for (_, field), text in zip(present, texts, strict=True)]):
+                    continue
                 if name not in writers:
                     paths = [self.folder / f"{name}.{side}.text" for side, _ in present]
                     writers[name] = [stack.enter_context(RowWriter(path, np.uint8)) for path in paths]
-                texts = (row.source, row.target or "") if self.wanted.needs_source else (one_side(row),)
                 for writer, (_, field), text in zip(writers[name], present, texts, strict=True):
                     writer.append(field.raw(text).encode("utf-8"))
                 sizes[name] += 1
@@ -66,13 +72,29 @@ class Build:
                     overlap.see(name, split_key(self.wanted.key(row)))
                 if count % CHUNK == 0:
                     self.progress("reading", count)
+        for _, field in present:
+            self.report.notes += field.notes()
         for name in ("train", *(self.wanted.settings.split or {})):
+            if not sizes[name] and name == "train" and self.report.skipped:
+                raise self.wanted.recipe.mistake("data", name, f"no row of {name} can be used: {'; '.join(self.report.lines())}")
             if not sizes[name] and (name == "train" or self.wanted.settings.split[name] > 0):  # type: ignore[index]
                 raise self.wanted.recipe.mistake("data", "split", f"nothing is left for '{name}': change the shares")
         for name, rows in overlap.found.items():
             what = "have a source side that is" if self.wanted.needs_source else "are"
             self.report.warnings.append(f"{rows} of {sizes[name]} {name} rows {what} in train too")
         return {name: sizes[name] for name in ("train", "validation", "test") if sizes[name]}
+
+    def _take(self, row: Row, sides: Sequence[tuple[Field, str]]) -> bool:
+        """Takes in the media that a row names. If one cannot be read, the row stops everything, or is counted and left out."""
+        for field, text in sides:
+            try:
+                field.take(text)
+            except BadRow as bad:
+                if self.wanted.settings.bad_rows == "stop":
+                    raise UserError(bad.message, file=row.file, line=row.line) from None
+                self.report.skip(bad.reason, row.file, row.line, text)
+                return False
+        return True
 
     def _fit(self, source: Field | None, target: Field) -> None:
         left, right = (_Texts([self._texts("train", side)], self.progress) for side in SIDES)
@@ -104,11 +126,12 @@ class Build:
                 for side, field in present:
                     for row in np.flatnonzero(kept[-1]).tolist():
                         ids = columns[side][row]
-                        unknown[side] += ids.count(UNK)
-                        total[side] += len(ids)
+                        units = field.units(ids)
+                        unknown[side] += units.count(UNK)
+                        total[side] += len(units)
                         ids = field.as_source(ids) if side == "source" else field.as_target(ids)
                         writers[side].append(ids)
-                        table[row, SIDES.index(side)] = len(ids)
+                        table[row, SIDES.index(side)] = field.length(ids)
                 lengths.write(table[kept[-1]].tobytes())
                 self.progress(f"encoding {name}", stop)
         self._tell(name, left_out, unknown, total)

@@ -18,6 +18,12 @@ from uuid import uuid4
 INDEX = "index.json"
 
 
+def cache_folder() -> Path:
+    """Where encoded data is kept, by content: XATTEND_CACHE, else the user's cache folder."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("XATTEND_CACHE") or Path(home) / "xattend")
+
+
 def digest(value: Any) -> str:
     """SHA-256 of a JSON value, the same for the same value.
 
@@ -59,6 +65,14 @@ def seal(folder: Path, content: dict[str, Any]) -> None:
         os.fsync(stream.fileno())
 
 
+def drop(folder: Path) -> None:
+    """Takes a folder away, if it is there; at no moment is half of it in its place."""
+    if folder.exists():
+        damaged = folder.with_name(f".damaged-{folder.name}-{uuid4().hex[:8]}")
+        folder.rename(damaged)
+        shutil.rmtree(damaged, ignore_errors=True)
+
+
 @contextmanager
 def building(folder: Path) -> Iterator[Path]:
     """A new folder to write in, which takes the place of `folder` if all goes well, and is taken away if not."""
@@ -69,10 +83,7 @@ def building(folder: Path) -> Iterator[Path]:
         yield work
         if load(folder) is not None:
             return  # another process was faster, and may be reading it
-        if folder.exists():
-            damaged = folder.with_name(f".damaged-{folder.name}-{uuid4().hex[:8]}")
-            folder.rename(damaged)
-            shutil.rmtree(damaged, ignore_errors=True)
+        drop(folder)
         try:
             work.rename(folder)
         except OSError:

@@ -29,9 +29,9 @@ class Report:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def skip(self, reason: str, file: str, line: int) -> None:
-        """One row was skipped."""
-        known = self.skipped.setdefault(reason, Skipped(0, f"{file}:{line}"))
+    def skip(self, reason: str, file: str, line: int, what: str | None = None) -> None:
+        """One row was skipped; `what` names the picture, if it was one that could not be read."""
+        known = self.skipped.setdefault(reason, Skipped(0, f"{file}:{line}" + (f", {what}" if what else "")))
         known.count += 1
 
     def lines(self) -> list[str]:

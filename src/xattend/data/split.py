@@ -19,13 +19,15 @@ class Split:
     """Cheap to send to a worker process: it is a folder, a name and how to pad; files are opened where they are read.
 
     collate   how each side is padded; None for a source side that is not there (a language model)
+    media     whether source sides name pictures
     """
 
-    def __init__(self, folder: Path, name: str, size: int, collate: tuple[Collate | None, Collate]) -> None:
+    def __init__(self, folder: Path, name: str, size: int, collate: tuple[Collate | None, Collate], media: bool = False) -> None:
         self.folder = folder
         self.name = name
         self.size = size
         self.collate = collate
+        self.media = media
         present = [side for side, pad in zip(SIDES, collate) if pad is not None]
         self.ids = {side: RowFile(folder / f"{name}.{side}.ids", np.int32) for side in present}
         self.raw = {side: RowFile(folder / f"{name}.{side}.text", np.uint8) for side in present}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from xattend import registry
 from xattend.data import cache as caches
 from xattend.data.fields.base import Field
+from xattend.data.fields.media import Media
 from xattend.data.fields.text import SHARED
-from xattend.data.readers.base import Row, find_file, open_reader, reader_for
+from xattend.data.named import Places
+from xattend.data.readers.base import Row, find_file, find_part, open_reader, reader_for
 from xattend.data.report import Report
 from xattend.data.split import SIDES
 from xattend.data.tasks.base import Task, share
@@ -55,14 +57,12 @@ class Wanted:
         self.root = root
         self.data_dir = data_dir
         self.needs_source = needs_source
-        self.task: Task | None = None
-        if self.settings.task is not None:
-            given = {"kind": self.settings.task} if isinstance(self.settings.task, str) else dict(self.settings.task)
-            self.task = self.placed("task", lambda: registry.build("task", given.pop("kind"), **given))
+        self.task, self.more = self._task("task"), self._task("more")
         self._check()
         self.described = {side: self._described(side) for side in SIDES}
         source, target = self._field("source"), self._field("target")
         self._check_share(source, target)
+        self._check_media(source, target)
         self.fields: Fields = (source if needs_source else None, target)
 
     def placed(self, key: str, make: Callable[[], Made]) -> Made:
@@ -74,9 +74,16 @@ class Wanted:
                 raise
             raise self.recipe.mistake("data", key, error.message) from None
 
+    def _task(self, key: Literal["task", "more"]) -> Task | None:
+        named = getattr(self.settings, key)
+        if named is None:
+            return None
+        found: Task = self.placed(key, lambda: registry.build_named("task", named))
+        return found
+
     def _check(self) -> None:
         if self.task is not None:
-            for key in ("validation", "test", "split", "columns", "format"):
+            for key in ("more", "validation", "test", "split", "columns", "format", "folder"):
                 if getattr(self.settings, key) is not None:
                     raise self.recipe.mistake("data", key, f"'{key}' goes with 'train': a task has its own splits and columns")
         for name in self.settings.split or {}:
@@ -108,6 +115,27 @@ class Wanted:
                 said = f"share = \"source\" needs the source's {key} = {other!r} on the target side too, not {mine!r}"
                 raise self.recipe.mistake("data", "target", said)
 
+    def _check_media(self, source: Field, target: Field) -> None:
+        if target.media:
+            kind = self.described["target"]["kind"]
+            raise self.recipe.mistake("data", "target", f"'{kind}' can be read, not written: it is a field of the source side")
+        if self.settings.folder is not None and not (source.media and self.needs_source):
+            raise self.recipe.mistake("data", "folder", "'folder' is for pictures, and the source side is none: set data.source.kind")
+
+    def places(self, features: Path) -> Places:
+        """Where media lie that rows name, and where what is made of them is kept."""
+        found = Places.of(self.settings.folder, self.root, self.data_dir, features)
+        if self.settings.folder is not None and not found.folders[0].is_dir():
+            where = " and not ".join(map(str, found.folders))
+            raise self.recipe.mistake("data", "folder", f"no such folder: not {where}")
+        return found
+
+    def check_space(self) -> None:
+        """A mistake in how the source side is read that only shows once it is known where things lie."""
+        source = self.fields[0]
+        if isinstance(source, Media):
+            self.placed("source", lambda: source.space)
+
     def fingerprint(self) -> str:
         """Of the content of the data, not of where it lies."""
         rows: Any
@@ -115,18 +143,32 @@ class Wanted:
             rows = [self.settings.task, self.task.version()]
         else:
             rows = {name: self._content(name) for name in ("train", "validation", "test")}
+            if self.more is not None:
+                rows["more"] = [self.settings.more, self.more.version()]
         settings = [self.settings.split, self.settings.columns, self.settings.bad_rows, self.needs_source]
         sides = {side: _set(described) for side, described in self.described.items() if side == "target" or self.needs_source}
-        return caches.digest([VERSION, rows, settings, sides])
+        return caches.digest([VERSION, rows, settings, sides, *self._media()])
+
+    def _media(self) -> list[list[tuple[str, int | None]]]:
+        """Names and sizes of the files that rows name, if they name any."""
+        source = self.fields[0]
+        if not isinstance(source, Media) or self.task is not None:
+            return []
+        names = dict.fromkeys(row.source for _, row in self.rows(Report()))
+        return [[(name, source.bytes_of(name)) for name in sorted(names)]]
 
     def _content(self, name: str) -> list[str] | None:
         place = getattr(self.settings, name)
         if place is None:
             return None
-        given = place if isinstance(place, dict) else {"both": place}
-        files = self.placed(name, lambda: {side: find_file(given[side], self.root, self.data_dir) for side in sorted(given)})
-        kind = self.placed("format", lambda: reader_for(files["both"], self.settings.format)) if "both" in files else "parallel"
-        return [kind, *(f"{side} {caches.file_digest(file)}" for side, file in files.items())]
+        if isinstance(place, dict):
+            files = self.placed(name, lambda: {side: find_file(place[side], self.root, self.data_dir) for side in sorted(place)})
+            return ["parallel", *(f"{side} {caches.file_digest(file)}" for side, file in files.items())]
+        file, part = self.placed(name, lambda: find_part(place, self.root, self.data_dir))
+        kind = self.placed("format", lambda: reader_for(file, self.settings.format))
+        more = self.placed(name, lambda: registry.find("reader", kind).beside(file))
+        parts = [] if part is None else [f"part {part}"]
+        return [kind, f"both {caches.file_digest(file)}", *(f"beside {caches.file_digest(one)}" for one in more), *parts]
 
     def rows(self, report: Report) -> Iterator[tuple[str, Row]]:
         """Every row with its split; train last, so that the held-out sources are known when it comes."""
@@ -142,6 +184,8 @@ class Wanted:
             for row in self._read(name, report) if getattr(self.settings, name) is not None else ():
                 place = share(split_key(self.key(row))) if shares and name == "train" else 1.0
                 yield "test" if place < test else "validation" if place < test + validation else name, row
+        for number, (source, target) in enumerate(self.more.splits()["train"] if self.more else (), 1):
+            yield "train", Row(source, target, "more", number)
 
     def key(self, row: Row) -> str:
         """The side by which rows are compared."""

@@ -33,12 +33,27 @@ class Decoder(nn.Module):
         logits_BTV: Tensor = self.output(self.hidden(memory, tokens_BT))
         return logits_BTV
 
-    @torch.no_grad()
-    def weights(self, memory: Memory, target: Padded) -> Tensor:
-        """Where each step of a given target looked: weights_BTHS. Row t belongs to the token that step t writes."""
+    def hidden_and_weights(self, memory: Memory, tokens_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """`hidden`, and where each step looked, weights_BTHS, both with a gradient: for objectives that judge the looks, too.
+
+        Here the weights come from single steps, beside `hidden`; a decoder that has them at hand says so in its own method.
+        """
         state, seen = self.start(memory), []
-        for token_B in target.values[:, :-1].unbind(dim=1):
+        for token_B in tokens_BT.unbind(dim=1):
             step = self.step(token_B, state)
             state = step.state
             seen.append(step.looked())
-        return torch.stack(seen, dim=1)
+        return self.hidden(memory, tokens_BT), torch.stack(seen, dim=1)
+
+    def extra_loss(self, memory: Memory, tokens_BT: Tensor) -> Tensor | None:
+        """A loss of the decoder's own for each step, extra_BT, which every objective adds in training. None: it has none."""
+        return None
+
+    def look(self, weights_BTHS: Tensor) -> Tensor:
+        """One look a step, weights_BTS, of what its heads looked at: the mean of them."""
+        return weights_BTHS.mean(dim=2)
+
+    @torch.no_grad()
+    def weights(self, memory: Memory, target: Padded) -> Tensor:
+        """Where each step of a given target looked: weights_BTHS. Row t belongs to the token that step t writes."""
+        return self.hidden_and_weights(memory, target.values[:, :-1])[1]

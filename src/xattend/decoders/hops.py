@@ -82,6 +82,10 @@ class Hops(Decoder):
             query_BTQ = query_BTQ + mix(context_BTD)
         return self._read(query_BTQ, asked_BTQ)
 
+    def look(self, weights_BTHS: Tensor) -> Tensor:
+        """That of the last hop: the ones before it look for where to look."""
+        return weights_BTHS[:, :, -self._looks()[-1].heads :].mean(dim=2)
+
     def _read(self, query: Tensor, asked: Tensor) -> Tensor:
         read: Tensor = self.dropout(torch.tanh(self.join(torch.cat([query, asked], dim=-1))))
         return read

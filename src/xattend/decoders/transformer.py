@@ -48,13 +48,15 @@ class _Layer(nn.Module):
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
         self.around_source = Residual(width, dropout, pre_norm) if self.mix is not None else None
 
-    def forward(self, x_BTD: Tensor, bound: Bound) -> Tensor:
+    def forward(self, x_BTD: Tensor, bound: Bound, looks: bool) -> tuple[Tensor, Tensor | None]:
         x_BTD = self.around_look.after(x_BTD, self.look(self.around_look.before(x_BTD), None, causal=True))
-        if self.mix is not None and self.around_source is not None:
-            query_BTD = self.around_source.before(x_BTD)
-            context_BTD, _, _ = self.attention.attend_all(query_BTD, bound, self.attention.start(bound), weights=False)
-            x_BTD = self.around_source.after(x_BTD, self.mix(context_BTD))
-        return self.around_think.after(x_BTD, self.think(self.around_think.before(x_BTD)))
+        weights_BTHS = None
+        if looks or self.mix is not None:
+            query_BTD = x_BTD if self.around_source is None else self.around_source.before(x_BTD)
+            context_BTD, weights_BTHS, _ = self.attention.attend_all(query_BTD, bound, self.attention.start(bound), weights=looks)
+            if self.mix is not None and self.around_source is not None:
+                x_BTD = self.around_source.after(x_BTD, self.mix(context_BTD))
+        return self.around_think.after(x_BTD, self.think(self.around_think.before(x_BTD))), weights_BTHS
 
     def step(
         self, x_BD: Tensor, bound: Bound, cache: Cache, number: int, attended: Tree, looks: bool
@@ -138,9 +140,18 @@ class Transformer(Decoder):
         return Step(self.output(self.last_norm(x_BD)), state.then(moving), looked_BHS)
 
     def hidden(self, memory: Memory, tokens_BT: Tensor) -> Tensor:
+        return self._all(memory, tokens_BT, looks=False)[0]
+
+    def hidden_and_weights(self, memory: Memory, tokens_BT: Tensor) -> tuple[Tensor, Tensor]:
+        hidden_BTD, seen = self._all(memory, tokens_BT, looks=True)
+        return hidden_BTD, torch.cat(seen, dim=2)
+
+    def _all(self, memory: Memory, tokens_BT: Tensor, looks: bool) -> tuple[Tensor, list[Tensor]]:
         first_BD = None if self.bridge is None else self.bridge(memory.summary_BD)
-        x_BTD = self._embed(tokens_BT, 0, first_BD)
+        x_BTD, seen = self._embed(tokens_BT, 0, first_BD), []
         for layer in self._layers():
-            x_BTD = layer(x_BTD, layer.attention.bind(memory))
+            x_BTD, weights_BTHS = layer(x_BTD, layer.attention.bind(memory), looks)
+            if weights_BTHS is not None:
+                seen.append(weights_BTHS)
         hidden_BTD: Tensor = self.last_norm(x_BTD)
-        return hidden_BTD
+        return hidden_BTD, seen

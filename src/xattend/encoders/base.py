@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 from torch import Tensor, nn
 
 from xattend.types import Memory, Padded
 
 
 class Encoder(nn.Module):
-    """`size` is the width of the memory's states and of its summary."""
+    """`size` is the width of the memory's states and of its summary.
 
+    reads   what stands at a position of its source: a symbol, a picture or film's frame, or a feature vector (see types.Space);
+            "asked": a picture, in whatever form, with a question beside it
+    """
+
+    reads: ClassVar[Literal["symbols", "frames", "vectors", "asked"]] = "symbols"
     size: int
     embedding: nn.Embedding  # encoders of symbols have one; a decoder may share it
 

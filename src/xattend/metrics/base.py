@@ -23,6 +23,7 @@ class Metric:
     """A subclass writes `statistics` (one row an output) and `value` (of their sum)."""
 
     higher_is_better: ClassVar[bool]
+    several: ClassVar[bool] = False  # True: of use where outputs have several references; left out where none has
     registered_name: ClassVar[str]
 
     @property
@@ -54,5 +55,7 @@ class Metric:
 
 
 def score_all(outputs: list[str], references: list[list[str]]) -> dict[str, float]:
-    """Every registered metric by name."""
-    return {name: registry.build("metric", name).compute(outputs, references) for name in registry.names("metric")}
+    """Every registered metric by name; those of captions where some output has several references."""
+    several = any(len(accepted) > 1 for accepted in references)
+    names = [name for name in registry.names("metric") if several or not registry.find("metric", name).several]
+    return {name: registry.build("metric", name).compute(outputs, references) for name in names}

@@ -2,7 +2,10 @@
 
 from xattend.objectives.base import Objective
 from xattend.objectives.cross_entropy import CrossEntropy
+from xattend.objectives.doubly_stochastic import DoublyStochastic
+from xattend.objectives.paths import log_marginal
 from xattend.objectives.sampled import Sampled
 from xattend.objectives.scheduled_sampling import ScheduledSampling
+from xattend.objectives.variational import LowerBound
 
-__all__ = ["CrossEntropy", "Objective", "Sampled", "ScheduledSampling"]
+__all__ = ["CrossEntropy", "DoublyStochastic", "LowerBound", "Objective", "Sampled", "ScheduledSampling", "log_marginal"]

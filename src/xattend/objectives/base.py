@@ -8,6 +8,7 @@ Shapes: B batch, T target steps, N real target tokens of the batch, D width, V v
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,10 +19,27 @@ from xattend.types import Loss, Memory, Padded
 
 
 class Objective(nn.Module):
-    """Subclasses write `forward`."""
+    """Subclasses write `forward`. In training, the decoder's own loss is added here, whatever the objective."""
+
+    def __call__(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
+        loss: Loss = super().__call__(decoder, memory, target)
+        return with_extra(loss, decoder, memory, target) if self.training else loss
+
+    def wire(self, memory_size: int) -> None:
+        """Called once by the system that uses it, with the width of the memory: an objective with weights of its own makes them here."""
 
     def forward(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
         raise NotImplementedError
+
+
+def with_extra(loss: Loss, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
+    """The loss and what the decoder itself asks for at real steps (`Decoder.extra_loss`): once, also where an objective asks another."""
+    inputs_BT, _, mask_BT = inputs_and_labels(target)
+    extra_BT = None if "extra" in loss.parts else decoder.extra_loss(memory, inputs_BT)
+    if extra_BT is None:
+        return loss
+    extra = extra_BT[mask_BT].sum()
+    return replace(loss, total=loss.total + extra, parts={**loss.parts, "extra": float(extra.detach())})
 
 
 def inputs_and_labels(target: Padded) -> tuple[Tensor, Tensor, Tensor]:
@@ -51,10 +69,10 @@ def real(values_BTD: Tensor, mask_BT: Tensor) -> Tensor:
     return picked_ND
 
 
-def as_loss(total: Tensor, nll: Tensor, target: Padded) -> Loss:
-    """The sums with their counts; EOS counts as a token, BOS does not."""
+def as_loss(total: Tensor, nll: Tensor, target: Padded, **parts: Tensor) -> Loss:
+    """The sums with their counts, and other sums for the log; EOS counts as a token, BOS does not."""
     tokens = int(target.mask_BS[:, 1:].sum())
-    return Loss(total, tokens, len(target.values), {"nll": float(nll.detach())})
+    return Loss(total, tokens, len(target.values), {name: float(part.detach()) for name, part in {"nll": nll, **parts}.items()})
 
 
 def negative_log_likelihood(logits_NV: Tensor, labels_N: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:

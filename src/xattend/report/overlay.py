@@ -1,6 +1,7 @@
 """Where each word looked in a picture, as in Xu et al. 2015, fig. 3: a strip of the picture, once a word, bright where the weight is.
 
-A step's brightest place is its largest weight, which is written beside the word; weights lie on a coarse grid and are drawn smoothly.
+A step's brightest place is its largest weight, which is written beside the word; weights lie on a coarse grid and are drawn smoothly. Of a
+film there is a row of its frames a word, as in Yao et al. 2015, fig. 4.
 
 >>> trace = Trace(["0,0", "0,1"], ["dog"], np.array([[[0.9, 0.1]]], dtype=np.float32), (1, 2), media="dog.jpg")
 >>> strip(trace, np.full((10, 20, 3), 200, np.uint8)).size
@@ -22,18 +23,24 @@ from xattend.report.matrix import label
 from xattend.types import Trace
 
 TILE, GAP, LINE, ACROSS = 160, 4, 22, 6  # pixels: longer side of a tile, around it, height of a line of text; tiles in a row
+FRAME, WORD = 64, 120  # pixels: longer side of a film's frame, width of the words beside them
 DARK = 0.25  # what is left of the picture where nothing was looked at
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 
+def fits(trace: Trace, picture: Pixels) -> bool:
+    """Whether the weights lie on a picture's places, or on the frames of a film."""
+    return len(trace.grid) == 2 if picture.ndim == 3 else trace.grid == (len(picture),)
+
+
 def save(trace: Trace, picture: Pixels, path: str | Path) -> None:
-    """Writes the strip as .png."""
+    """Writes the strip of a picture, or of a film's frames, as .png."""
     file = Path(path)
     if file.suffix.lower() != ".png":
         raise UserError("where a model looked in a picture is drawn as .png", file=file)
     try:
-        strip(trace, picture).save(file)
+        (film_strip if picture.ndim == 4 else strip)(trace, picture).save(file)
     except OSError as error:
         raise UserError(f"cannot write the figure: {error.strerror or error}", file=file) from None
 
@@ -56,8 +63,28 @@ def strip(trace: Trace, picture: Pixels) -> Image.Image:
     return page
 
 
-def _fit(size: tuple[int, int]) -> tuple[int, int]:
-    scale = TILE / max(size)
+def film_strip(trace: Trace, frames: Pixels) -> Image.Image:
+    """A film's frames in a row, then the same once a word, each as bright as its weight; the largest is written beside the word."""
+    small = [Image.fromarray(frame) for frame in frames]
+    small = [frame.resize(_fit(frame.size, FRAME), Image.Resampling.BICUBIC) for frame in small]
+    weights_TS = trace.weights_THS.mean(axis=1)
+    lines = [("", np.ones(len(small)))]
+    for token, row_S in zip(trace.target_tokens, weights_TS, strict=True):
+        most = float(row_S.max())
+        lines.append((f"{label(token)}  {most:.2f}", row_S / max(most, 1e-9)))
+    wide, high = small[0].width + GAP, small[0].height + GAP
+    page = Image.new("RGB", (GAP + WORD + len(small) * wide, GAP + len(lines) * high), "white")
+    pen, font = ImageDraw.Draw(page), ImageFont.load_default(14)
+    for down, (text, levels_S) in enumerate(lines):
+        y = GAP + down * high
+        pen.text((GAP, y + (high - LINE) // 2), text, fill="black", font=font)
+        for across, (frame, level) in enumerate(zip(small, levels_S, strict=True)):
+            page.paste(frame.point(lambda value, light=DARK + (1 - DARK) * level: value * light), (GAP + WORD + across * wide, y))
+    return page
+
+
+def _fit(size: tuple[int, int], longer: int = TILE) -> tuple[int, int]:
+    scale = longer / max(size)
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 

@@ -46,6 +46,7 @@ class Seq2Seq(System):
 
         self.decoder: Decoder = parts.build("decoder", parts.target.space, self.encoder.size, attention)
         self.objective: Objective = parts.build("objective")
+        self.objective.wire(self.encoder.size)
         if parts.recipe.section("decoder").get("tie") == "all":
             self._share_embedding()
         if init_range is not None:
@@ -54,6 +55,8 @@ class Seq2Seq(System):
 
     def _share_embedding(self) -> None:
         """One table for source words, target words and output layer."""
+        if self.encoder.reads != "symbols":
+            raise UserError("decoder.tie = \"all\" shares the table of source words, and this encoder reads no words")
         theirs, ours = self.encoder.embedding, self.decoder.get_submodule("embedding")
         assert isinstance(ours, nn.Embedding)
         if theirs.weight.shape != ours.weight.shape or self.target.share != "source":
@@ -96,6 +99,15 @@ class Seq2Seq(System):
     def score(self, batch: Batch) -> list[list[float]]:
         assert batch.target is not None
         return token_scores(self.decoder(self.read(batch), batch.target.values[:, :-1]), batch.target)
+
+    @torch.inference_mode()
+    def look(self, batch: Batch) -> tuple[list[torch.Tensor], tuple[int, ...]]:
+        """One look a token of a given target, EOS left out, weights_TS a row; and how the places lie."""
+        assert batch.target is not None
+        memory = self.read(batch)
+        weights_BTS = self.decoder.look(self.decoder.weights(memory, batch.target))
+        lengths = zip(batch.target.lengths_B.tolist(), memory.mask_BS.sum(dim=1).tolist(), strict=True)
+        return [weights_BTS[row, : t - 2, :s] for row, (t, s) in enumerate(lengths)], memory.grid
 
     @torch.inference_mode()
     def align(self, batch: Batch) -> list[torch.Tensor]:

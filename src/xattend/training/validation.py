@@ -1,7 +1,8 @@
 """Validation: the loss over the whole validation split, and a metric of what greedy search writes for some of its rows.
 
 The loss is the unsmoothed negative log-likelihood a token (its exponential is the perplexity); systems that have
-none give what they minimise. Which rows are decoded depends on the seed alone.
+none give what they minimise. Which rows are decoded depends on the seed alone. A picture that several rows name is decoded once,
+and all their targets are right for it: captions are scored as papers do.
 """
 
 from __future__ import annotations
@@ -30,10 +31,15 @@ class Validation:
 
     def __init__(self, system: System, split: Any, settings: TrainingSettings) -> None:
         self.system, self.split, self.settings = system, split, settings
-        self.plan = in_order(split, settings.tokens)
+        media = bool(getattr(split, "media", False))
+        self.plan = in_order(split, settings.tokens, settings.sentences if media else None)  # pictures take memory
         self.metric: Metric | None = None if settings.metric == "loss" else registry.build("metric", settings.metric)
         self.search: Search = registry.build("search", "greedy")
-        choice = np.random.default_rng(settings.seed).permutation(len(split))[: settings.validate_rows]
+        choice = np.random.default_rng(settings.seed).permutation(len(split))
+        self.alike = _rows_by_source(split) if media else {}
+        if media:
+            choice = choice[np.isin(choice, [rows[0] for rows in self.alike.values()])]  # one row a picture
+        choice = choice[: settings.validate_rows]
         rows = np.concatenate(self.plan)
         self.rows = rows[np.isin(rows, choice)]  # in the plan's order, which may put like lengths together
 
@@ -70,9 +76,21 @@ class Validation:
         references: list[list[str]] = []
         for batch in self._batches([self.rows[i : i + ROWS] for i in range(0, len(self.rows), ROWS)]):
             outputs += [prediction.text for prediction in self.system.predict(batch, self.search)]
-            references += [[self.split.texts(row)[1]] for row in batch.rows]
+            references += [self._references(row) for row in batch.rows]
         assert self.metric is not None
         return self.metric.compute(outputs, references)
 
+    def _references(self, row: int) -> list[str]:
+        """All targets that are right for a row's source."""
+        source, target = self.split.texts(row)
+        return [self.split.texts(other)[1] for other in self.alike[source]] if source in self.alike else [target]
+
     def _batches(self, plan: list[Any]) -> Iterator[Any]:
         return loader(self.split, plan, 0, 0)
+
+
+def _rows_by_source(split: Any) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row in range(len(split)):
+        found.setdefault(split.texts(row)[0], []).append(row)
+    return found

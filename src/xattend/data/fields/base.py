@@ -1,23 +1,34 @@
-"""A field: how one side of a row is read into ids, padded into a batch, and written out again."""
+"""A field: how one side of a row is read into ids, padded into a batch, and written out again.
+
+A side may also name media, such as a picture's file (media.py): then the ids of a row are a key to what was made of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 
 from xattend import registry
+from xattend.data.split import Collate
 from xattend.errors import UserError
 from xattend.types import BOS, EOS, PAD, Padded, Space
 
+if TYPE_CHECKING:
+    from xattend.data.named import Places
+    from xattend.data.readers.base import Row
+
+Progress = Callable[[str, int], None]  # what is being done, and to how many rows so far
 Ids = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Field:
     """Fitted once on the training rows, saved as JSON with the run."""
 
+    media: ClassVar[bool] = False  # whether a row's text names a file or a drawing instead of being what is read
     registered_name: str
     eos: bool  # whether the source side ends with EOS, as the target side always does
     max_length: int | None  # longer training rows are left out
@@ -73,6 +84,54 @@ class Field:
 
     def as_target(self, ids: Sequence[int]) -> list[int]:
         return [BOS, *ids, EOS]
+
+    def length(self, ids: Sequence[int]) -> int:
+        """How long a row is when rows of like length are put together."""
+        return len(ids)
+
+    def units(self, ids: Sequence[int]) -> Sequence[int]:
+        """Those of a row's ids that stand for units of text, and so may be unknown."""
+        return ids
+
+    def blank(self, text: str) -> bool:
+        """Whether there is nothing to read in a text."""
+        return not text.strip() or not self.encode(text)
+
+    def read(self, texts: Sequence[str], rows: Sequence[Row] = ()) -> Padded:
+        """Source texts of no split, a user's own, as a batch. `rows` says where each stands."""
+        ids = [self.as_source(self.encode(text)) for text in texts]
+        self.must_have_units(ids, rows)
+        return self.collate([np.array(found, np.int32) for found in ids])
+
+    @staticmethod
+    def must_have_units(ids: Sequence[list[int]], rows: Sequence[Row]) -> None:
+        """A UserError at the first row that has none."""
+        for number, found in enumerate(ids):
+            if not found:
+                place = {"file": rows[number].file, "line": rows[number].line} if rows else {}
+                raise UserError("the row has nothing but separators", **place)  # type: ignore[arg-type]
+
+    def collator(self) -> Collate:
+        """How encoded rows of a split become a batch. It is sent to worker processes, so it holds little."""
+        return type(self).collate
+
+    def settle(self, places: Places) -> None:
+        """Tells a field of media where they lie."""
+
+    def here(self) -> Field:
+        """This field for rows of the user's own: media are looked for in the working folder first."""
+        return self
+
+    def taking(self, progress: Progress) -> AbstractContextManager[None]:
+        """Within this, `take` is called with every text before any is encoded."""
+        return nullcontext()
+
+    def take(self, text: str) -> None:
+        """Media are read here, once; one that cannot be is a BadRow."""
+
+    def notes(self) -> list[str]:
+        """What is to be said of what was taken."""
+        return []
 
     @staticmethod
     def collate(rows: Sequence[Ids]) -> Padded:

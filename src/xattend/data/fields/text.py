@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
@@ -21,7 +22,9 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.types import SPECIALS, UNK, Space
 
-SHARED = ("unit", "size", "min_count", "lower", "nfc", "decompose", "separator")  # what two sides of one vocabulary have in common
+SHARED = ("unit", "size", "min_count", "lower", "plain", "nfc", "decompose", "separator")  # what two sides of one vocabulary have in common
+
+PUNCTUATION = re.compile(r"(?<!\w)'|'(?!\w)|[^\w\s']|_")  # all but letters, digits and the apostrophe inside a word
 
 
 @register("field", "text")
@@ -35,6 +38,7 @@ class Text(Field):
         size: Annotated[Annotated[int, pydantic.Field(gt=FIRST)] | None, "ids at most, 4 specials included (bpe: 8000)"] = None,
         min_count: Annotated[int, pydantic.Field(ge=1), "rarer characters, words or merges are unknown"] = 1,
         lower: Annotated[bool, "lower-case the text"] = False,
+        plain: Annotated[bool, "lower-case words alone, punctuation dropped, references too: how captions are scored"] = False,
         nfc: Annotated[bool, "compose accents (Unicode NFC)"] = True,
         decompose: Annotated[bool, "take letters apart (Unicode NFD): accents, and the syllables of Korean into their jamo"] = False,
         eos: Annotated[bool, "end the source side with </s> (the target side always is)"] = True,
@@ -49,10 +53,11 @@ class Text(Field):
         if unit == "byte" and (size is not None or min_count != 1):
             raise UserError("unit = \"byte\" always has 260 ids: take 'size' and 'min_count' out")
         self.settings: dict[str, Any] = {
-            "unit": unit, "size": size, "min_count": min_count, "lower": lower, "nfc": nfc, "decompose": decompose, "eos": eos,
+            "unit": unit, "size": size, "min_count": min_count, "lower": lower, "plain": plain, "nfc": nfc, "decompose": decompose, "eos": eos,
             "max_length": max_length, "share": share, "separator": separator,
         }  # fmt: skip
         self.lower = lower
+        self.plain = plain
         self.nfc = nfc
         self.decompose = decompose
         self.eos = eos
@@ -66,6 +71,8 @@ class Text(Field):
         return Space(vocabulary=self.unit.size)
 
     def raw(self, text: str) -> str:
+        if self.plain:
+            text = " ".join(PUNCTUATION.sub(" ", text.lower()).split())
         return unicodedata.normalize("NFC", text) if self.nfc else text
 
     def normalise(self, text: str) -> str:

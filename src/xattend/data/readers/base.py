@@ -21,7 +21,7 @@ Columns = Mapping[str, int | str]
 Pair = tuple[str, str | None]
 REFUSED = {
     ".csv": "save it tab-separated as .tsv",
-    ".json": "write one object a line, as .jsonl",
+    ".json": "write one object a line, as .jsonl (or set data.format, if it is one of the layouts that are read: coco, karpathy)",
     ".xlsx": "save it tab-separated as .tsv",
     ".tar": "unpack it first",
     ".tgz": "unpack it first",
@@ -41,9 +41,14 @@ class Row(NamedTuple):
 
 class Reader:
     """Wired by `open_reader`: the files by side ('source' alone for one file with both sides), which columns hold the
-    sides, whether a target side must be there, whether bad rows are skipped, and the report they are counted in."""
+    sides, whether a target side must be there, whether bad rows are skipped, and the report they are counted in.
+
+    part   what stands behind # in `file#part`: one of the parts that a file of several has
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
+    has_parts: ClassVar[bool] = False
+    part: str | None = None
 
     def __init__(
         self, files: dict[str, Path], columns: Columns | None, needs_target: bool, skip_bad: bool, report: Report
@@ -55,22 +60,28 @@ class Reader:
         self.skip_bad = skip_bad
         self.report = report
 
+    @classmethod
+    def beside(cls, file: Path) -> list[Path]:
+        """Other files that it reads together with this one."""
+        return []
+
     def pairs(self) -> Iterator[tuple[int, Pair | BadRow]]:
         """Line number, and both sides or what is wrong with the row."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Row]:
         seen = good = 0
+        file = (self.beside(self.file) or [self.file])[0]  # where the lines are counted
         for line, found in self.pairs():
             seen += 1
             bad = found if isinstance(found, BadRow) else self._wrong(found)
             if bad is not None:
                 if not self.skip_bad:
-                    raise UserError(bad.message, file=bad.file or self.file, line=line)
-                self.report.skip(bad.reason, bad.file or str(self.file), line)
+                    raise UserError(bad.message, file=bad.file or file, line=line)
+                self.report.skip(bad.reason, bad.file or str(file), line)
             elif not isinstance(found, BadRow):
                 good += 1
-                yield Row(*found, str(self.file), line)
+                yield Row(*found, str(file), line)
         if seen == 0:
             raise UserError("the file is empty: one row a line is expected", file=self.file)
         if good == 0:
@@ -120,6 +131,17 @@ def find_file(name: str, root: Path | None, data_dir: Path | None = None) -> Pat
     raise UserError(f"no such file: not {where}{hint}")
 
 
+def find_part(name: str, root: Path | None, data_dir: Path | None = None) -> tuple[Path, str | None]:
+    """The file, and the part of it that stands behind #, if any. A file that really is called so comes first."""
+    try:
+        return find_file(name, root, data_dir), None
+    except UserError:
+        file, mark, part = name.rpartition("#")
+        if not mark:
+            raise
+    return find_file(file, root, data_dir), part
+
+
 def open_reader(
     place: Place,
     columns: Columns | None = None,
@@ -143,14 +165,18 @@ def open_reader(
             raise UserError("data.format is for one file with both sides; parallel files are plain text")
         if columns is not None:
             raise UserError("data.columns is for one file with both sides; parallel files have none")
-        kind = "parallel"
+        kind, part = "parallel", None
         files = {side: find_file(name, root, data_dir) for side, name in place.items()}
     else:
-        files = {"source": find_file(place, root, data_dir)}
-        kind = reader_for(files["source"], format)
+        path, part = find_part(place, root, data_dir)
+        files = {"source": path}
+        kind = reader_for(path, format)
     found: Reader = registry.find("reader", kind)(
         files, columns, needs_target, bad_rows == "skip", Report() if report is None else report
     )
+    if part is not None and not found.has_parts:
+        raise UserError(f"'#{part}' names a part, and files of layout '{kind}' have none", file=path)
+    found.part = part
     return found
 
 

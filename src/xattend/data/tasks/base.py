@@ -6,6 +6,13 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
+
+from xattend.errors import UserError
+
+Frame = np.ndarray[Any, np.dtype[np.uint8]]  # [height, width, 3]
+Box = tuple[float, float, float, float]  # x0, y0, x1, y1, as shares of the picture's width and height
+
 
 class Task:
     """Contract: the same rows every time, on every machine; no source side of one split is in another."""
@@ -20,6 +27,15 @@ class Task:
     def version(self) -> str:
         """Goes into the data's fingerprint beside the settings; changes when the same settings give other rows."""
         return "1"
+
+    @staticmethod
+    def draw(spec: str) -> list[Frame]:
+        """The frames that a source `TASK:SPEC` names, one for a picture; the same pixels on every machine."""
+        raise UserError(f"'{spec}' is no picture: this task draws none")
+
+    def gold(self, source: str, target: str) -> list[Box | None]:
+        """For each word of the target the box of what it speaks of, or None; nothing at all if the task cannot tell."""
+        return []
 
 
 def share(text: str) -> float:

@@ -1,0 +1,141 @@
+"""Pictures of words to read, letter by letter: `words:lusaka serif-bold 32x100 straight 17` -> `lusaka`.
+
+Words are made up of syllables; one in five ends in digits or is digits alone. A word is in one split only, in whatever face it is
+written. The picture's text says everything: word, face, height x width, straight or curved, and a seed for turn, shear,
+perspective or arc, contrast, ground, blur and grain. Pictures are 32 x 100; as soon as some words are curved, all are 48 x 160. A
+target's units are letters, and gold boxes are those of letters.
+
+>>> Words.draw("lusaka plain 32x100 straight 17")[0].shape
+(32, 100, 3)
+>>> [word for _, word in list(Words(rows=100).splits()["train"])[:4]]
+['o011', 'mijewiyjo', 'reyistro', 'osuye90']
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator
+from random import Random
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pydantic
+
+from xattend.data.tasks.base import Box, Frame, Task, share
+from xattend.data.tasks.scenes import described
+from xattend.data.tasks.sequences import Rows, Seed
+from xattend.drawing import fonts as faces
+from xattend.drawing.fonts import Face
+from xattend.drawing.lettering import Lettering
+from xattend.errors import UserError
+from xattend.registry import register
+
+SPEC = re.compile(r"(\S+) ([a-z-]+) (\d{1,3})x(\d{1,4}) (straight|curved) (\S+)")
+VOWELS, CLUSTERS = "aeiou", ["br", "ch", "dr", "fl", "gr", "kl", "pr", "sh", "sk", "st", "th", "tr"]
+CODAS = ["l", "m", "n", "nd", "ng", "r", "rk", "s", "st", "t", "x", "y"]
+KNOWN = string.ascii_lowercase + string.digits
+
+
+class Speller:
+    """Words of an alphabet: consonants and vowels in turn where it has both, letters at random where it has not."""
+
+    def __init__(self, alphabet: str, shortest: int, longest: int) -> None:
+        self.lengths = shortest, longest
+        letters = [letter for letter in alphabet if letter.isalpha()]
+        self.digits = [letter for letter in alphabet if letter.isdecimal()]
+        self.vowels = [letter for letter in letters if letter in VOWELS]
+        consonants = [letter for letter in letters if letter not in VOWELS]
+        # singles are common and clusters rare, as in speech
+        self.onsets = consonants * 3 + [cluster for cluster in CLUSTERS if set(cluster) <= set(letters)]
+        self.codas = [""] * 20 + [coda for coda in CODAS if set(coda) <= set(letters)]
+        self.letters = letters or self.digits
+
+    def spell(self, draw: Random) -> str:
+        """One word, as long as drawn."""
+        length = draw.randint(*self.lengths)
+        if not self.digits or draw.random() < 0.8:
+            return self._spoken(draw, length)
+        tail = draw.randint(1, length)
+        return self._spoken(draw, length - tail) + "".join(draw.choice(self.digits) for _ in range(tail))
+
+    def _spoken(self, draw: Random, length: int) -> str:
+        word = "" if draw.random() < 0.8 or not self.vowels else draw.choice(self.vowels)
+        while len(word) < length:
+            if self.vowels and self.onsets:
+                word += draw.choice(self.onsets) + draw.choice(self.vowels) + draw.choice(self.codas)
+            else:
+                word += draw.choice(self.letters)
+        return word[:length]
+
+
+@register("task", "words")
+class Words(Task):
+    """Rows such as `words:lusaka serif-bold 32x100 straight 17` -> `lusaka`."""
+
+    source: ClassVar[dict[str, Any]] = {"kind": "image", "size": [32, 100], "crop": "none", "grey": True}
+    target: ClassVar[dict[str, Any]] = {"kind": "text", "unit": "character"}
+
+    def __init__(
+        self, *,
+        curved: Annotated[float, pydantic.Field(ge=0, le=1), "share of words that are written along an arc"] = 0.0,
+        fonts: Annotated[list[Face] | None, "faces to write in; by default all"] = None,
+        alphabet: Annotated[str, "letters and digits that words are made of, in lower case"] = KNOWN,
+        shortest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at least"] = 3,
+        longest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at most"] = 9,
+        rows: Rows = 10_000,
+        seed: Seed = 1,
+    ) -> None:  # fmt: skip
+        if shortest > longest:
+            raise UserError(f"shortest = {shortest} is more than longest = {longest}")
+        if not alphabet or not set(alphabet) <= set(KNOWN):
+            raise UserError(f"alphabet = '{alphabet}': choose from {KNOWN}")
+        if fonts is not None and not fonts:
+            raise UserError("'fonts' names no face: take it out for all of them")
+        self.curved, self.seed = curved, seed
+        self.faces: list[str] = list(fonts or faces.FACES)
+        height, width = (48, 160) if curved else (32, 100)
+        self.size = f"{height}x{width}"
+        self.source = {**Words.source, "size": [height, width]}  # type: ignore[misc]  # how it is best read depends on the settings
+        self.speller = Speller("".join(sorted(set(alphabet))), shortest, longest)
+        held_out = min(1000, max(10, rows // 10))
+        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+
+    def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
+        faces.check(self.faces)
+        draw = Random(f"{self.seed} words")
+        rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
+        seen: set[str] = set()
+        misses = 0
+        while any(len(rows[split]) < size for split, size in self.sizes.items()):
+            word = self.speller.spell(draw)
+            misses += 1
+            if misses > 100_000:
+                raise UserError(f"only {len(seen)} different words were found: set fewer 'rows', a larger 'alphabet' or a larger 'longest'")
+            place = share(word)
+            split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
+            if word not in seen and len(rows[split]) < self.sizes[split]:
+                misses = 0
+                seen.add(word)
+                shape = "curved" if draw.random() < self.curved else "straight"
+                rows[split].append((f"words:{word} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word))
+        return {split: iter(found) for split, found in rows.items()}
+
+    @staticmethod
+    def draw(spec: str) -> list[Frame]:
+        return [np.repeat(_lettering(spec).picture()[:, :, None], 3, axis=2)]
+
+    def gold(self, source: str, target: str) -> list[Box | None]:
+        """One box a letter, as the target's units are letters; for another word than the picture's none at all."""
+        written = _lettering(described(source))
+        return list(written.boxes()) if target == written.word else [None] * len(target)
+
+
+def _lettering(text: str) -> Lettering:
+    match = SPEC.fullmatch(text)
+    if match is None:
+        raise UserError(f"'{text}' describes no word: say word, face, size, shape and seed, as in 'lusaka serif 32x100 straight 17'")
+    word, face, height, width, shape, seed = match.groups()
+    if not (16 <= int(height) <= 512 and 16 <= int(width) <= 2048):
+        raise UserError(f"'{text}': a picture is 16 to 512 pixels high and 16 to 2048 wide")
+    return Lettering(word, face, int(height), int(width), curved=shape == "curved", seed=seed)

@@ -1,0 +1,99 @@
+"""A small convolutional network over pixels, trained with the rest of the model: places of a picture become the memory.
+
+Each block looks 3 x 3 places wide, `depth` times, the first time with a stride that makes the grid coarser:
+
+    m <- relu(norm(K * m))        state_i = W m_i + b        summary = the mean of the states
+
+A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 1], rows before columns, to keep a line of text wide.
+`norm` normalises groups of channels of one picture (Wu and He 2018), so that what a picture becomes never depends on which others share
+its batch. `rows = "pool"` keeps the largest value of each column, so that a picture is a line of places, as a line of text is to a reader
+without an eye for curves. Of a film every frame is read by itself, and the grid is (frames, h, w).
+
+>>> encoder = CNN(Space(features=(3, 16, 16)), size=4, widths=[8, 8], strides=[2, 2])
+>>> memory = encoder(Padded(torch.rand(2, 1, 3, 16, 16), torch.ones(2, 1).bool()))
+>>> memory.states_BSD.shape, memory.grid
+(torch.Size([2, 16, 4]), (4, 4))
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import pydantic
+import torch
+from torch import Tensor, nn
+
+from xattend.encoders.base import Encoder, masked_mean
+from xattend.errors import UserError
+from xattend.layers import places
+from xattend.layers.dropout import Dropout
+from xattend.registry import register
+from xattend.types import Memory, Padded, Space
+
+GROUP = 8  # channels that are normalised together
+Positive = Annotated[int, pydantic.Field(ge=1)]
+Stride = Positive | Annotated[list[Positive], pydantic.Field(min_length=2, max_length=2)]
+
+
+class _Block(nn.Sequential):
+    """Convolutions of one width, the first with a stride."""
+
+    def __init__(self, before: int, width: int, stride: tuple[int, int], depth: int, norm: bool, dropout: float) -> None:
+        layers: list[nn.Module] = []
+        for number in range(depth):
+            # with a norm behind it a bias would have no effect: the norm has its own
+            layers.append(nn.Conv2d(before if number == 0 else width, width, 3, stride if number == 0 else 1, 1, bias=not norm))
+            if norm:
+                layers.append(nn.GroupNorm(math.gcd(width, max(1, width // GROUP)), width))
+            layers.append(nn.ReLU())
+        super().__init__(*layers, Dropout(dropout))
+        for layer in layers:
+            if isinstance(layer, nn.Conv2d):
+                nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+
+
+@register("encoder", "cnn")
+class CNN(Encoder):
+    """3 x 3 convolutions from pixels to a grid of states."""
+
+    reads = "frames"
+
+    def __init__(
+        self, space: Space, *,
+        size: Annotated[int, "width of the states"] = 256,
+        widths: Annotated[list[Positive], pydantic.Field(min_length=1), "channels of each block"] = [32, 64, 128],  # noqa: B006
+        strides: Annotated[list[Stride], "of each block: one number, or [rows, columns]"] = [2, 2, 2],  # noqa: B006
+        depth: Annotated[Positive, "convolutions a block"] = 1,
+        norm: Annotated[Literal["group", "none"], "normalise groups of channels"] = "group",
+        rows: Annotated[Literal["keep", "pool"], "keep both axes, or pool the height away"] = "keep",
+        positions: Annotated[places.Kind, "where a place lies, added to its state"] = "none",
+        dropout: Annotated[float, "behind each block and on the states"] = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if len(widths) != len(strides):
+            raise UserError(f"encoder.widths has {len(widths)} blocks and encoder.strides {len(strides)}: give one stride a block")
+        channels, height, width = space.frames()
+        blocks: list[nn.Module] = []
+        for before, after, given in zip([channels, *widths], widths, strides):
+            stride = (given, given) if isinstance(given, int) else (given[0], given[1])
+            blocks.append(_Block(before, after, stride, depth, norm == "group", dropout))
+            height, width = -(-height // stride[0]), -(-width // stride[1])
+        self.size = size
+        self.rows = rows
+        self.grid = (1 if rows == "pool" else height, width)
+        self.blocks = nn.Sequential(*blocks)
+        self.project = nn.Linear(widths[-1], size)
+        self.places = places.Places(positions, self.grid, size)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, source: Padded) -> Memory:
+        batch, frames = source.mask_BS.shape
+        # centred: shares of 255 are all positive
+        map_NCHW: Tensor = self.blocks(source.values.flatten(0, 1).contiguous(memory_format=torch.channels_last) * 2 - 1)
+        if self.rows == "pool":
+            map_NCHW = map_NCHW.amax(dim=2, keepdim=True)
+        states_BSD = self.places(self.project(map_NCHW.flatten(2).transpose(1, 2)).reshape(batch, -1, self.size))
+        mask_BS = source.mask_BS.repeat_interleave(self.grid[0] * self.grid[1], dim=1)
+        grid = self.grid if frames == 1 else (frames, *self.grid)
+        return Memory(self.dropout(states_BSD), mask_BS, masked_mean(states_BSD, mask_BS), grid)

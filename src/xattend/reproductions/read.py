@@ -1,0 +1,59 @@
+"""Words in pictures, read with attention over both axes (Show, Attend and Read, Li et al. 2019), on words that are drawn.
+
+The paper's claim: attention over a picture's rows and columns reads curved words that attention over columns alone cannot, and a
+place's neighbours help to tell where a letter is. Three trainings on the same words, half of them along an arc; and one on drawn words and
+IIIT5K's training pictures, tested on IIIT5K.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xattend.registry import register
+from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
+
+TRIALS: dict[str, tuple[str, ...]] = {
+    "neighbourhood": (),
+    "additive": ("attention.kind=additive", "attention.size=64"),
+    "one-axis": ("encoder.rows=pool", "attention.kind=additive", "attention.size=64"),
+}
+FLOORS = {"two_axes_minus_one_on_curved": 5.0}
+PAPER = {"iiit5k": 95.0}
+
+
+def accuracy(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """Percent of words right, of all and of either shape.
+
+    >>> accuracy(["words:ab plain 48x160 straight 1", "words:cd plain 48x160 curved 2"], ["ab", "c"], ["ab", "cd"])
+    {'all': 50.0, 'straight': 100.0, 'curved': 0.0}
+    """
+    right = [100.0 * (output == reference) for output, reference in zip(outputs, references, strict=True)]
+    shapes = [source.split()[-2] for source in sources]
+    by_shape = {shape: [score for score, of in zip(right, shapes) if of == shape] for shape in ("straight", "curved")}
+    return {"all": statistics.mean(right), **{shape: statistics.mean(scores) for shape, scores in by_shape.items()}}
+
+
+@register("reproduction", "read")
+class Read(Reproduction):
+    """Drawn words, read with neighbours and without, on two axes and on one; and IIIT5K."""
+
+    system, paper = "CNN, 2-D attention with neighbours, LSTM", "Li et al. 2019"
+    metric, floor = "drawn words, percent right", 85.0
+    differs = "4 convolutions instead of 31 layers, one LSTM of 128 units instead of two of 512, drawn words; for IIIT5K 2,000 photos and 60,000 drawn words"
+
+    def plans(self) -> list[Plan]:
+        drawn = [Plan(name, "read", changes) for name, changes in TRIALS.items()]
+        return [*drawn, Plan("iiit5k", "iiit5k")]
+
+    def summary(self, found: Mapping[str, Outcome]) -> Summary:
+        right = {name: accuracy(*found[name].trial.outputs("test")) for name in TRIALS}
+        figures: dict[str, Any] = {
+            "percent_right": right,
+            "two_axes_minus_one_on_curved": right["neighbourhood"]["curved"] - right["one-axis"]["curved"],
+            "neighbours_gain": right["neighbourhood"]["all"] - right["additive"]["all"],
+            "iiit5k_percent_right": 100 * found["iiit5k"].test["exact"], "paper": PAPER, "floors": FLOORS,
+        }  # fmt: skip
+        figures["floors_reached"] = {name: figures[name] >= least for name, least in FLOORS.items()}
+        return Summary(right["neighbourhood"]["all"], figures)

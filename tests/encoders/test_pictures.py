@@ -1,0 +1,95 @@
+"""Encoders of pictures and of features, against torch's own layers and numbers worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.backbones.tiny import Tiny
+from xattend.encoders import CNN, Grid, Tail
+from xattend.errors import UserError
+from xattend.layers.places import Places, on_grid
+from xattend.layers.positions import sinusoids
+from xattend.types import Padded, Space
+
+
+def pictures(count: int, *shape: int) -> Padded:
+    return Padded(torch.rand(count, 1, *shape), torch.ones(count, 1, dtype=torch.bool))
+
+
+def test_cnn_is_convolutions_row_by_row() -> None:
+    encoder = CNN(Space(features=(1, 6, 9)), size=4, widths=[8, 16], strides=[2, [1, 3]], depth=1).eval()
+    source = pictures(2, 1, 6, 9)
+    first, second = (block[0] for block in encoder.blocks)
+    h = source.values[:, 0] * 2 - 1
+    for block, stride in zip(encoder.blocks, [(2, 2), (1, 3)], strict=True):
+        h = F.conv2d(h, block[0].weight, None, stride, 1)
+        groups = h.shape[1] // 8
+        h = torch.relu(F.group_norm(h, groups, block[1].weight, block[1].bias))
+    assert (first.stride, second.stride) == ((2, 2), (1, 3))
+    memory = encoder(source)
+    assert memory.grid == tuple(h.shape[2:]) == (3, 2)
+    wanted = encoder.project(h[:, :, 1, 0])  # row 1, column 0: the third place
+    torch.testing.assert_close(memory.states_BSD[:, 2], wanted)
+    torch.testing.assert_close(memory.summary_BD, memory.states_BSD.mean(dim=1))
+
+
+def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:
+    encoder = CNN(Space(features=(3, 8, 8)), size=4, widths=[8], strides=[2]).train()
+    source = pictures(3, 3, 8, 8)
+    together = encoder(source).states_BSD[1]
+    alone = encoder(Padded(source.values[1:2], source.mask_BS[1:2])).states_BSD[0]
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_cnn_settings_that_do_not_fit() -> None:
+    with pytest.raises(UserError, match=r"2 blocks and encoder\.strides 1"):
+        CNN(Space(features=(3, 8, 8)), widths=[8, 8], strides=[2])
+    with pytest.raises(UserError, match="reads pictures"):
+        CNN(Space(vocabulary=9))
+
+
+def test_grid_projects_and_its_summary_is_the_projected_mean() -> None:
+    encoder = Grid(Space(features=(6,), grid=(2, 3)), size=4).eval()
+    source = Padded(torch.rand(2, 6, 6), torch.ones(2, 6, dtype=torch.bool))
+    memory = encoder(source)
+    torch.testing.assert_close(memory.states_BSD, encoder.project(source.values))
+    torch.testing.assert_close(memory.summary_BD, encoder.project(source.values.mean(dim=1)))
+    assert memory.grid == (2, 3)
+    with pytest.raises(UserError, match="reads feature vectors"):
+        Grid(Space(features=(3, 8, 8)))
+    with pytest.raises(UserError, match="places that lie on a grid"):
+        Grid(Space(features=(6,)), size=8, positions="learned")
+
+
+def test_tail_is_the_rest_of_the_network_and_learns() -> None:
+    backbone = Tiny()
+    stage = backbone.stages["middle"]
+    encoder = Tail(Space(features=(stage.width,), grid=stage.grid), backbone="tiny-for-tests", size=4)
+    pixels = torch.randint(0, 256, (2, 3, 16, 16), dtype=torch.uint8)
+    early, late = backbone.features(pixels, "middle").clone(), backbone.features(pixels, "last").clone()
+    memory = encoder.eval()(Padded(early, torch.ones(2, 16, dtype=torch.bool)))
+    torch.testing.assert_close(memory.states_BSD, encoder.project(late), atol=1e-5, rtol=1e-5)
+    assert memory.grid == (2, 2)
+    assert memory.mask_BS.tolist() == [[True] * 4] * 2
+    memory.states_BSD.sum().backward()
+    assert all(weight.grad is not None and weight.grad.any() for weight in encoder.tail.parameters())
+    assert all(weight.grad is None for weight in backbone.network.parameters())
+    with pytest.raises(UserError, match="not what backbone 'tiny-for-tests' gives at any stage"):
+        Tail(Space(features=(7,), grid=(4, 4)), backbone="tiny-for-tests")
+
+
+def test_places_in_two_dimensions() -> None:
+    table = on_grid((3, 4), 8)
+    rows, columns = sinusoids(3, 4), sinusoids(4, 4)
+    for y in range(3):
+        for x in range(4):
+            torch.testing.assert_close(table[4 * y + x], torch.cat([rows[y], columns[x]]))
+    states = torch.zeros(1, 24, 8)  # a film of two frames: the same places twice
+    found = Places("sinusoidal", (3, 4), 8)(states)
+    assert found[0, :12].equal(table)
+    assert found[0, 12:].equal(table)
+    assert Places("none", None, 6)(torch.ones(1, 5, 6)).equal(torch.ones(1, 5, 6))
+    with pytest.raises(UserError, match="that 4 divides"):
+        Places("sinusoidal", (3, 4), 6)
