@@ -1,7 +1,7 @@
 """Captions of Flickr8k's photos (Xu et al. 2015, table 1): one vector a photo, soft attention, hard attention, in equal passes.
 
-The paper's CNN is VGG-19; ours is a frozen EfficientNet-lite0, whose mean feature alone is a strong baseline. So the lecture's gains (+2 BLEU for
-soft, +4 for hard attention) are measured here and not taken for granted: the rows differ in nothing but how they look. BLEU is a corpus's, with
+The paper's CNN is VGG-19; ours is a frozen EfficientNet-lite0. The lecture's gains (+2 BLEU for soft, +4 for hard attention) are to be measured
+here, not taken for granted: the rows differ in nothing but how they look. BLEU is a corpus's, with
 five references; models are chosen by greedy BLEU-4 on validation photos.
 """
 
@@ -72,7 +72,7 @@ class Hard(Captions):
 
     system, paper = "hard attention over a photo, LSTM 512", "Xu et al. 2015"
     published = 21.3
-    differs = Soft.differs + "; four paths a row with a leave-one-out baseline instead of one with a moving average"
+    differs = Soft.differs + "; two paths a row with a leave-one-out baseline instead of one with a moving average"
     recipe, headline = "show-attend-tell", "hard"
     rows: ClassVar = {
         "hard": (("attention.kind=hard", "attention.sampler=categorical", "objective.kind=lower-bound", "objective.samples=2"), SEEDS),

@@ -45,3 +45,13 @@ def share(text: str) -> float:
     (True, True)
     """
     return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big") / 2**64
+
+
+def split_sizes(rows: int) -> dict[str, int]:
+    """How many rows a task's splits have: a tenth of those to train on, 10 to 1000, each to validate and test.
+
+    >>> split_sizes(5000)
+    {'train': 5000, 'validation': 500, 'test': 500}
+    """
+    held_out = min(1000, max(10, rows // 10))
+    return {"train": rows, "validation": held_out, "test": held_out}

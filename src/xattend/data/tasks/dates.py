@@ -16,7 +16,7 @@ from typing import Annotated
 
 import pydantic
 
-from xattend.data.tasks.base import Task, share
+from xattend.data.tasks.base import Task, share, split_sizes
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.errors import UserError
 from xattend.registry import register
@@ -71,8 +71,7 @@ class Dates(Task):
         self.first = datetime.date(first_year, 1, 1)
         self.days = (datetime.date(last_year, 12, 31) - self.first).days + 1
         self.seed = seed
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
         # About 0.8, 0.1 and 0.1 of the days go to the splits; with room to spare, each split's rows all differ.
         there_are = int(self.days * len(FORMS) * 0.8)
         if rows > there_are // 2:

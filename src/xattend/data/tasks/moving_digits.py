@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar
 
 import pydantic
 
-from xattend.data.tasks.base import Frame, Task, share
+from xattend.data.tasks.base import Frame, Task, share, split_sizes
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.drawing import fonts as faces
 from xattend.drawing.film import LEGS, Digit, Film, fits, parse
@@ -100,8 +100,7 @@ class MovingDigits(Task):
             raise UserError(f"frames = {frames}: at a pixel a frame digits would leave the picture: set fewer, or a larger 'side'")
         self.frames, self.side, self.seed = frames, side, seed
         self.faces: list[str] = list(fonts or faces.FACES)
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         faces.check(self.faces)

@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import pydantic
 
-from xattend.data.tasks.base import Box, Frame, Task
+from xattend.data.tasks.base import Box, Frame, Task, split_sizes
 from xattend.data.tasks.scenes import Fewest, Most, Side, described, different_scenes
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.drawing.scene import COLOURS, OPPOSITE, SIDE, Scene, Thing, parse, relation
@@ -171,8 +171,7 @@ class Questions(Task):
             raise UserError(f"fewest = {fewest} is more than most = {most}")
         self.things, self.side, self.asked, self.seed = (fewest, most), side, asked, seed
         self.source = {**Questions.source, "size": side}  # type: ignore[misc]  # how it is best read depends on the settings
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         draw = Random(f"{self.seed} questions")

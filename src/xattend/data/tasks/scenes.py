@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar
 
 import pydantic
 
-from xattend.data.tasks.base import Box, Frame, Task
+from xattend.data.tasks.base import Box, Frame, Task, split_sizes
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.drawing.scene import COLOURS, SIDE, Scene, Thing, parse, random_scene, relation
 from xattend.drawing.shapes import SHAPES
@@ -147,8 +147,7 @@ class Scenes(Task):
             raise UserError(f"fewest = {fewest} is more than most = {most}")
         self.things, self.side, self.captions, self.seed = (fewest, most), side, captions, seed
         self.source = {**Scenes.source, "size": side}  # type: ignore[misc]  # how it is best read depends on the settings
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         scenes = different_scenes(Random(f"{self.seed} scenes"), *self.things, self.side)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 import pydantic
 
-from xattend.data.tasks.base import Task
+from xattend.data.tasks.base import Task, split_sizes
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.registry import register
 
@@ -36,8 +36,7 @@ class Sentences(Task):
         seed: Seed = 1,
     ) -> None:  # fmt: skip
         self.words, self.seed = words, seed
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         return {split: self._rows(split, size) for split, size in self.sizes.items()}

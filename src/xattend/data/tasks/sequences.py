@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import pydantic
 
-from xattend.data.tasks.base import Task
+from xattend.data.tasks.base import Task, split_sizes
 from xattend.errors import UserError
 
 Symbols = Annotated[int, pydantic.Field(ge=2, le=1000), "how many different symbols there are"]
@@ -41,8 +41,7 @@ class Sequences(Task):
         self.symbols = symbols
         self.lengths = (min_length, max_length)
         self.seed = seed
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
         there_are, wanted = sum(symbols**length for length in range(min_length, max_length + 1)), sum(self.sizes.values())
         if there_are < 2 * wanted:  # drawing different ones would take forever
             raise UserError(

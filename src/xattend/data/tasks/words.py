@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pydantic
 
-from xattend.data.tasks.base import Box, Frame, Task, share
+from xattend.data.tasks.base import Box, Frame, Task, share, split_sizes
 from xattend.data.tasks.scenes import described
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.drawing import fonts as faces
@@ -98,8 +98,7 @@ class Words(Task):
         self.size = f"{height}x{width}"
         self.source = {**Words.source, "size": [height, width]}  # type: ignore[misc]  # how it is best read depends on the settings
         self.speller = Speller("".join(sorted(set(alphabet))), shortest, longest)
-        held_out = min(1000, max(10, rows // 10))
-        self.sizes = {"train": rows, "validation": held_out, "test": held_out}
+        self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         faces.check(self.faces)
