@@ -94,7 +94,7 @@ def test_the_best_does_not_depend_on_nbest(stop: str) -> None:
 
 
 def one_sentence(decoder: Table, size: int, limit: int, alpha: float) -> tuple[list[int], float]:
-    """Beam search as a textbook has it: Python lists, one sentence, stop at `size` finished."""
+    """Beam search as a textbook has it: Python lists, one sentence, stop at `size` finished if none alive is ahead."""
     alive, done = [([], 0.0)], []
     for _ in range(limit + 1):
         extended = []
@@ -105,9 +105,9 @@ def one_sentence(decoder: Table, size: int, limit: int, alpha: float) -> tuple[l
                     extended.append((tokens, token, logprob + own))
         extended.sort(key=lambda e: -e[2])
         done += [(t, s / (len(t) + 1) ** alpha) for t, token, s in extended[:size] if token == EOS]
-        if len(done) >= size:
-            break
         alive = [([*t, token], s) for t, token, s in extended if token != EOS][:size]
+        if len(done) >= size and alive[0][1] / len(alive[0][0]) ** alpha <= max(score for _, score in done):
+            break
     return max(done, key=lambda d: d[1])
 
 
@@ -119,6 +119,16 @@ def test_equals_a_textbook_beam(size: int, alpha: float) -> None:
         tokens, score = one_sentence(table, size, 15, alpha)
         found = Beam(size=size, length_penalty=alpha, max_length=15).search(table, sources([3]))[0][0]
         assert (found.tokens, found.score) == (tokens, pytest.approx(score, abs=1e-4))
+
+
+def test_outputs_that_break_off_do_not_end_the_search() -> None:
+    """As under label smoothing over few words: an end has a chance at every step, and two such ends fill a beam of two early."""
+    right = [4, 5, 4, 5, 4]
+    chances = {tuple(right[:n]): {right[n]: 0.9, EOS: 0.05} for n in range(5)} | {tuple(right): {EOS: 0.9}}
+    for penalty in ("average", "gnmt", "none"):
+        found = Beam(size=2, nbest=2, penalty=penalty, max_length=10).search(Named(chances, 6), sources([3]))[0]
+        assert [h.tokens for h in found][0] == right
+        assert all(h.finished for h in found)
 
 
 def test_bound_goes_on_where_size_stops() -> None:

@@ -45,7 +45,8 @@ def textbook(decoder: Table, size: int, groups: int, diversity: float, limit: in
     for _ in range(limit + 1):
         taken: list[int] = []
         for group in range(groups):
-            if len(done[group]) >= each:
+            ahead = max((s / len(t) for t, s, _ in alive[group] if t), default=-torch.inf)
+            if len(done[group]) >= each and ahead <= max(score for score, _ in done[group]):
                 continue
             extended = []
             for tokens, logprob, ranked in alive[group]:

@@ -49,9 +49,9 @@ def textbook(decoder: Table, size: int, limit: int, n: int) -> list[int]:
                     extended.append((tokens, token, logprob + own))
         extended.sort(key=lambda e: -e[2])
         done += [(t, s / (len(t) + 1)) for t, token, s in extended[:size] if token == EOS]
-        if len(done) >= size:
-            break
         alive = [([*t, token], s) for t, token, s in extended if token != EOS][:size]
+        if len(done) >= size and (not alive or alive[0][1] / len(alive[0][0]) <= max(score for _, score in done)):
+            break
     return max(done, key=lambda d: d[1])[0]
 
 

@@ -11,7 +11,9 @@ term is the coverage penalty of Wu et al. 2016, eq. 14, over real source positio
 
 When does a sentence stop? At its length limit, or by `stop`:
 
-    size     when K hypotheses have finished. The usual rule; with size 1 it is greedy search.
+    size     when K hypotheses have finished, and no beginning still alive is ahead of the best of them, each at its present length. With
+             size 1 it is greedy search. K finished alone is the usual rule, but not enough where few words share the probability that label
+             smoothing spreads: then K outputs that break off in the middle have soon "finished", one a step, before the right one can.
     bound    when, besides, no beginning still alive could get a better score than the worst of the K finished, even if
              all it has still to write had probability 1 and it grew to the length limit. Nothing the beam could reach
              is missed, but with a length penalty this mostly means to go on to the limit, and to prefer long outputs.
@@ -81,7 +83,7 @@ class Beam(Search):
         length_penalty: Annotated[float, pydantic.Field(ge=0), "power of the length norm; 0 = none, 1 = mean"] = 1.0,
         penalty: Annotated[Literal["average", "gnmt", "none"], "length norm: n^a, ((5+n)/6)^a, or none"] = "average",
         coverage_penalty: Annotated[float, pydantic.Field(ge=0), "weight of the GNMT coverage term"] = 0.0,
-        stop: Annotated[Literal["size", "bound"], "when size finished, or when none alive could beat them"] = "size",
+        stop: Annotated[Literal["size", "bound"], "when size finished and none alive is ahead, or when none alive could beat them"] = "size",
         max_length: MaxLength = None, max_ratio: MaxRatio = 3.0, max_extra: MaxExtra = 20,
         min_length: MinLength = 0, allow_unk: AllowUnk = True, no_repeat: NoRepeat = 0,
     ) -> None:  # fmt: skip
@@ -195,7 +197,10 @@ class Beam(Search):
     def _done(self, written: int, limit_B: Tensor, count_B: Tensor, pool: Pool, logprob_BK: Tensor) -> Tensor:
         best_B, full_B = logprob_BK.amax(dim=1), count_B >= self.size
         if self.stop == "bound":
-            full_B = full_B & (best_B / self.norm(limit_B + 1) <= pool.score_BK[:, -1])
+            beaten_B = best_B / self.norm(limit_B + 1) <= pool.score_BK[:, -1]
+        else:
+            beaten_B = best_B / self.norm(torch.tensor(written + 1)) <= pool.score_BK[:, 0]
+        full_B = full_B & beaten_B
         return full_B | (written == limit_B) | best_B.isinf()
 
     def _chosen(self, left: list[tuple[Tensor, Pool]]) -> Ends:
