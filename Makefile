@@ -1,5 +1,6 @@
 # make demo   trains a real model on real names in two minutes and shows where it looked
-# make test   runs every test
+# make test   runs every test; those in a browser only where chromium is installed
+# make test-browser  installs what those need, and runs them
 # make bench  times xattend beside its peers, for an hour or more (DATA=folder with multi30k, ROUNDS=3)
 # make results  writes docs/results.md from results/*.json
 # All make their own environment in .venv first; nothing but Python 3.11 or newer is needed.
@@ -9,18 +10,24 @@ BIN := .venv/bin
 RUN := runs/demo
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test bench results clean
+.PHONY: demo test test-browser bench results clean
 
 demo: .venv/installed
 	$(BIN)/xattend train transliterate -s training.minutes=2.0 --out $(RUN) --overwrite
 	$(BIN)/xattend evaluate $(RUN) --split test --show 5
 	@echo
+	$(BIN)/xattend report $(RUN)
 	@echo "Now yours:  $(BIN)/xattend predict $(RUN) Amsterdam Reykjavik --attention"
 
 test: .venv/developed
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+test-browser: .venv/developed
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium; } \
+	  || { echo "chromium is missing, and only root can install it: sudo apt-get install chromium"; exit 1; }
+	$(BIN)/python -m pytest -s tests/viewer
 
 bench: .venv/developed
 	$(BIN)/python benchmarks/bench.py $(if $(DATA),--data $(DATA)) $(if $(ROUNDS),--rounds $(ROUNDS))

@@ -25,6 +25,12 @@ class Answer(Prediction):
     hypotheses: list[Hypothesis] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the viewer, in a frame of its own."""
+        from xattend.report.html import frame, of_answer
+
+        return frame(of_answer(self))
+
 
 def answer(found: Prediction, groups: Sequence[list[Hypothesis]], wanted: Mapping[str, Phrase]) -> Answer:
     """`groups` are the hypotheses of the batch; those of this row are the ones whose best the prediction was made of."""

@@ -48,7 +48,7 @@ class Telling:
 def open_data(recipe: Recipe, root: Path, data_dir: Path | None, fields: Fields | None = None) -> Data:
     """The data of a resolved recipe."""
     system, _ = recipe.part("system")
-    needs_source = "encoder" in registry.find("system", system).uses
+    needs_source = registry.find("system", system).needs_source
     return prepare(
         recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source, progress=Telling()
     )

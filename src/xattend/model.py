@@ -10,7 +10,7 @@ Rows of any number stream through (stream.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from xattend.data.corpus import encode_rows
 from xattend.data.fields.base import Field
 from xattend.data.named import Places
 from xattend.data.readers.base import Row
+from xattend.editing import edit_model
 from xattend.errors import UserError
 from xattend.kept import fields_of, places_of
 from xattend.layers.int8 import to_int8
@@ -38,6 +39,7 @@ from xattend.recipe import Recipe
 from xattend.run import Run
 from xattend.search.base import Search
 from xattend.search.ensemble import Together
+from xattend.search.prefix import Beginning
 from xattend.search.repeats import Phrase
 from xattend.stream import Tick, stream
 from xattend.systems import System, assemble
@@ -74,6 +76,7 @@ class Model:
         self.target = target
         self.system = system.eval()
         self.others: list[Model] = []  # models that write together with this one
+        self.prefix: list[int] = []  # tokens that every output begins with
         _lay_out(system)
 
     @staticmethod
@@ -105,6 +108,10 @@ class Model:
                 raise UserError("models that write together must have one target vocabulary: train them on the same [data]")
         return joined
 
+    def edited(self, *, prefix: str | Sequence[str] = (), rows: Mapping[int, Sequence[float]] | None = None, masked: Sequence[int] = ()) -> Model:
+        """This model with forced beginnings, rows of attention given by step, and source positions never looked at (editing.py)."""
+        return edit_model(self, prefix, rows or {}, masked)
+
     def here(self) -> Model:
         """This model for rows of the user's own: pictures that they name are looked for in the working folder first."""
         found = copy(self)
@@ -134,6 +141,8 @@ class Model:
         if nbest is not None and (nbest > 1 or "nbest" in given):
             given["nbest"] = nbest
         search: Search = registry.build("search", kind, **{**given, **more})
+        search.writing(self.target)
+        search = Beginning(search, self.prefix) if self.prefix else search
         phrases = [self.phrase(text) for text in never]
         return search.forbidding(phrases) if phrases else search
 
@@ -268,7 +277,7 @@ class Model:
     def looks(self) -> bool:
         """Whether the model looks at positions of its source."""
         kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
-        return kind is not None and not issubclass(registry.find("attention", kind), NoAttention)
+        return self.system.looks or (kind is not None and not issubclass(registry.find("attention", kind), NoAttention))
 
     def must_look(self, what: str) -> None:
         """A UserError unless it does."""

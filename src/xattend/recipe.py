@@ -76,6 +76,7 @@ class TrainingSettings(_Settings):
 
     tokens: Annotated[int, pydantic.Field(gt=0), "budget of a batch: its rows times its longest side, in tokens"] = 4096
     sentences: Annotated[int | None, "at most so many rows in a batch"] = None
+    together: Annotated[int, pydantic.Field(ge=1), "rows that stay in one batch, in the order of the data: those about one picture, which is then read once"] = 1
     accumulate: Annotated[int, pydantic.Field(gt=0), "micro-batches an update is split into"] = 1
     steps: Annotated[int | None, "stop after so many updates"] = None
     epochs: Annotated[float | None, "stop after so many passes over the data"] = None
@@ -235,11 +236,13 @@ def _line_of(text: str, section: str, key: str) -> int | None:
 
 
 def _override(word: str) -> tuple[str, str, Any]:
-    """`a.b=c` -> section, key, value. The value is TOML, or else plain text."""
+    """`a.b=c` -> section, key, value. The value is TOML, or else plain text; nothing at all takes the setting out (None)."""
     path, equals, raw = word.partition("=")
     section, dot, key = path.strip().partition(".")
     if not equals or not dot or not key:
         raise UserError(f"-s {word}: write section.key=value, for example -s training.minutes=5")
+    if not raw.strip():
+        return section, key, None
     try:
         return section, key, tomllib.loads(f"value = {raw}")["value"]
     except tomllib.TOMLDecodeError:
@@ -268,7 +271,10 @@ def parse(text: str, origin: str, overrides: Iterable[str] = ()) -> Recipe:
             place = place[step]
         if last == "kind" and not path:  # another part: the old part's settings mean nothing to it
             sections[section] = place = {}
-        place[last] = value
+        if value is None:
+            place.pop(last, None)
+        else:
+            place[last] = value
         overridden.append(f"{section}.{key.split('.')[0]}")
     return Recipe(sections, origin, text, overridden)
 

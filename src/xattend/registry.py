@@ -28,8 +28,10 @@ from xattend.errors import UserError, suggestion
 
 ROOMS = {
     "cell": "xattend.cells",
+    "glimpse": "xattend.glimpses",
     "encoder": "xattend.encoders",
     "attention": "xattend.attention",
+    "addressing": "xattend.addressing",
     "decoder": "xattend.decoders",
     "objective": "xattend.objectives",
     "search": "xattend.search",

@@ -120,8 +120,8 @@ class Trial:
 
     @property
     def seconds(self) -> float:
-        """Of training, validations included."""
-        return max(float(line["seconds"]) for line in self.log())
+        """Of training, validations included; 0 if it ended before anything was written down."""
+        return max((float(line["seconds"]) for line in self.log()), default=0.0)
 
 
 def finite(metrics: dict[str, float]) -> dict[str, float | None]:

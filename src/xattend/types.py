@@ -5,6 +5,7 @@ Shape suffixes: B batch, S source positions, T target steps, D width, H heads, V
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -54,6 +55,16 @@ class Space:
         return self.features[0]
 
 
+def first_of(names: Sequence[Hashable]) -> Tensor:
+    """For each row the number of the first with the same name.
+
+    >>> first_of("abca").tolist()
+    [0, 1, 2, 0]
+    """
+    first: dict[Hashable, int] = {}
+    return torch.tensor([first.setdefault(name, row) for row, name in enumerate(names)])
+
+
 class Padded(NamedTuple):
     """One field of a batch: ids `values_BS`, or arrays `[B, S, *features]`, and which positions are real.
 
@@ -63,6 +74,7 @@ class Padded(NamedTuple):
     values: Tensor
     mask_BS: Tensor
     beside: Padded | None = None  # what comes with it: the question that is asked about a picture
+    first_B: Tensor | None = None  # for each row the first that has the very same values; None: nobody compared them
 
     @property
     def lengths_B(self) -> Tensor:
@@ -88,7 +100,8 @@ class Batch:
                 return None
             mask_BS = padded.mask_BS[keep]
             width = int(mask_BS.sum(dim=1).max()) if len(mask_BS) else 0
-            return Padded(padded.values[keep][:, :width], mask_BS[:, :width], cut(padded.beside))
+            first_B = None if padded.first_B is None else first_of(padded.first_B[keep].tolist())
+            return Padded(padded.values[keep][:, :width], mask_BS[:, :width], cut(padded.beside), first_B)
 
         return Batch(cut(self.source), cut(self.target), self.rows[keep])
 
@@ -232,20 +245,60 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was attended to, in one format for every modality; `version` goes up when a field changes its meaning.
+    """What was attended to, in one format for every modality; `version` goes up when a field changes its meaning (docs/trace.md).
 
     source_tokens, target_tokens   what the axes of the weights are
     weights_THS                    target step x head x source position
     grid                           how the source positions lie (see Memory)
     media                          what was looked at if it is no text: a picture's file, as the row names it
+
+    What follows is for viewers, and may be left out; report/complete.py fills it in from a model.
+
+    kind                           text, picture or film: which views can show it
+    source_text, target_text       the whole texts
+    logprobs                       log-probability of each target token
+    heads                          a name for each head
+    pixels                         what the model saw, [height, width, 3], of a film [frames, height, width, 3]
+    nbest                          each output that search gave: text, score, logprob, tokens, logprobs
+    search                         kind and settings of the search
+    tree                           candidates that a beam looked at: {"nodes": [...]}
+    modes                          weights_THS of the same target with attention sampled or argmax, by name
+    edits                          what was forced: prefix, rows, masked
+    boxes_TK4                      windows into the picture that each step looked through: left, top, right, bottom, as shares of it; `kind` is then
+                                   "glimpse", or "canvas" if the model paints: pixels has its canvas after each step, [steps, height, width, 3]
+    contents_TNM, usage_TN         of a machine with a memory (kind "machine"): what its slots held after each step, and how full they were
+    seconds                        of a sound (kind "sound"), how long it lasts; pixels has its spectrogram, low bands below
+    points_T3                      of a model that writes with a pen (kind "strokes"): across and down from the last point, and whether the pen is lifted
     """
 
     source_tokens: list[str]
     target_tokens: list[str]
     weights_THS: np.ndarray[Any, np.dtype[np.float32]]
     grid: tuple[int, ...]
-    version: int = 1
+    version: int = 2
     media: str | None = None
+    kind: str = "text"
+    source_text: str = ""
+    target_text: str = ""
+    logprobs: list[float] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
+    pixels: np.ndarray[Any, np.dtype[np.uint8]] | None = None
+    nbest: list[dict[str, Any]] = field(default_factory=list)
+    search: dict[str, Any] = field(default_factory=dict)
+    tree: dict[str, Any] | None = None
+    modes: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = field(default_factory=dict)
+    edits: dict[str, Any] | None = None
+    boxes_TK4: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    contents_TNM: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    usage_TN: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    seconds: float | None = None
+    points_T3: np.ndarray[Any, np.dtype[np.float32]] | None = None
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the viewer, in a frame of its own."""
+        from xattend.report.html import frame
+
+        return frame(self)
 
 
 @dataclass(frozen=True)

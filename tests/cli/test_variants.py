@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ WRITTEN = {"TOMATO": "T AH M AA T OW", "CAFÉ": "K AE F IY", "THE": "D IY", "ON"
 class Written:
     """A model that writes what it was told to."""
 
-    source, target = Text(), Text(unit="word")
+    source, target, system = Text(), Text(unit="word"), SimpleNamespace(writes=True)
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -22,7 +22,10 @@ CASES += [
     ("cnn", {"norm": "none", "depth": 2}), ("cnn", {"positions": "learned"}), ("cnn", {"positions": "sinusoidal"}),
     ("cnn", {"rows": "pool"}), ("tail", {"positions": "learned"}), ("asked", {"summary": "both"}), ("asked", {"question": "birnn"}),
     ("frames", {"pool": "none", "positions": "none"}), ("frames", {"recurrent": True}), ("clip", {"recurrent": True}),
-    ("frames+clip", {"recurrent": True, "pool": "none"}),
+    ("frames+clip", {"recurrent": True, "pool": "none"}), ("sentences", {"words": "bag", "time": 0}), ("facts", {"words": "gru", "fusion": False}),
+    ("facts", {"words": "position", "fusion": False}), ("hierarchical", {"cell": "lstm", "turn": 6}),
+    ("listen", {"layers": 2, "halve": 0, "cell": "gru"}), ("listen", {"layers": 0, "halve": 1}), ("listen", {"front": [3], "halve": 0}),
+    ("dense", {"filters": 2, "filter": 4, "stride": 2}), ("glimpses", {"glimpse": "whole"}),
 ]  # fmt: skip
 FILMS = ("frames", "clip", "frames+clip")
 each_encoder = pytest.mark.parametrize(("name", "given"), CASES, ids=[f"{n}-{g}" for n, g in CASES])
@@ -55,6 +58,11 @@ def test_shapes(name: str, given: dict[str, Any]) -> None:
     elif name in FILMS:
         assert memory.grid == (5,)  # one state a frame
         assert torch.equal(memory.mask_BS, source.mask_BS)
+    elif name == "dense":
+        assert memory.grid == (5,)
+    elif name == "glimpses":
+        assert memory.grid == (5, 3)  # three looks a frame
+        assert part(Padded(source.values[:, :1], source.mask_BS[:, :1])).grid == (3,)
     elif part.reads == "frames":
         rows = 1 if given.get("rows") == "pool" else 2
         assert memory.grid == (5, rows, 4)  # frames of 8 x 8, strides of 2 and of 2 x 1

@@ -36,7 +36,7 @@ def test_its_defaults_are_valid_settings(kind: str, name: str) -> None:
     assert registry.validate(kind, name, filled) == filled
 
 
-@pytest.mark.parametrize("kind", ["cell", "encoder", "attention", "decoder", "objective", "search", "schedule"])
+@pytest.mark.parametrize("kind", ["cell", "glimpse", "encoder", "attention", "decoder", "objective", "search", "schedule"])
 def test_each_file_of_the_room_has_an_example(kind: str) -> None:
     modules = {registry.find(kind, name).__module__ for name in registry.names(kind)}
     without = [module for module in modules if ">>>" not in (sys.modules[module].__doc__ or "")]
@@ -58,6 +58,8 @@ def test_every_task_is_fixed_and_its_splits_are_disjoint(name: str) -> None:
 
 @pytest.mark.parametrize("name", registry.names("field"))
 def test_every_field_survives_being_saved(name: str) -> None:
+    if name in ("strokes", "walk"):  # no text at all: tests/data/test_strokes.py, tests/systems/test_walk.py
+        return
     field = registry.build("field", name)
     field.fit(["ab ba", "cab"])
     again = from_json(field.to_json())

@@ -37,6 +37,20 @@ def sentences(rows: int, seed: int = 0) -> Lengths:
     return Lengths(np.stack([source, target], axis=1).clip(1, 150).astype(np.int32) + 2)
 
 
+@given(rows=st.integers(0, 200), tokens=st.integers(1, 400), most=st.none() | st.integers(1, 40), together=st.integers(1, 7))
+@limits(max_examples=60, deadline=None)
+def test_rows_that_stay_together_are_in_one_batch(rows, tokens, most, together):
+    split = sentences(rows, seed=rows)
+    plan = Batches(split, tokens=tokens, sentences=most, together=together, seed=3).plan(1)
+    assert sorted(row for batch in plan for row in batch.tolist()) == list(range(rows))
+    where = {row: number for number, batch in enumerate(plan) for row in batch.tolist()}
+    assert all(where[row] == where[row - row % together] for row in range(rows))
+    for batch in plan:
+        one_group = len(batch) <= together
+        assert one_group or len(batch) * split.lengths[batch].max() <= tokens
+        assert one_group or most is None or len(batch) <= most
+
+
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 30), st.integers(2, 30)), max_size=200),
     tokens=st.integers(1, 200),

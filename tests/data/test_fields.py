@@ -206,7 +206,7 @@ def test_bytes_that_are_no_text_are_replaced():
 
 
 def test_collate():
-    values, mask, _ = Text.collate([np.array([5, 6, 7], np.int32), np.array([8], np.int32)])
+    values, mask, *_ = Text.collate([np.array([5, 6, 7], np.int32), np.array([8], np.int32)])
     assert values.tolist() == [[5, 6, 7], [8, PAD, PAD]]
     assert mask.tolist() == [[True, True, True], [True, False, False]]
     assert str(values.dtype) == "torch.int64"

@@ -12,12 +12,14 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.data.album import album
-from tests.recipes.test_shipped import made_up
+from tests.data.mnist import made_up_mnist
+from tests.recipes.test_shipped import made_up, made_up_recordings
 from xattend import recipe, registry
 from xattend.cli import main
 
@@ -36,22 +38,25 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 def shortened(words: list[str]) -> list[str]:
     """Training is cut to a few updates; the rest is run as it stands."""
     if "train" in words and "--resume" not in words:
-        return [*words, "-s", "training.steps=3", "-s", "training.validate_every=3", *fewer(words[2])]
+        return [*words, "-s", "training.steps=3", "-s", "training.validate_every=3", *fewer(words[2], words)]
     if "reproduce" in words and "--data" in words:  # the first of its trainings: test_reproduce.py goes to the end of one
         first = registry.find("reproduction", words[2])().plans()[0]
-        return [*words, "--trial", first.name, "-s", "training.steps=2", "-s", "training.validate_every=2", *fewer(first.recipe)]
+        return [*words, "--trial", first.name, "-s", "training.steps=2", "-s", "training.validate_every=2", *fewer(first.recipe, first.overrides)]
     if "gradients" in words:
         return [*words, "--samples", "2", "--repeats", "4"]
+    if "view" in words:
+        return [*words, "--no-browser", "--seconds", "1"]
     if "grid" in words:
         return [*words, "-s", "training.steps=2", "-s", "training.validate_every=2"]
     return words
 
 
-def fewer(name: str) -> list[str]:
-    """Tasks that draw thousands of pictures or films draw a few."""
+def fewer(name: str, overrides: Sequence[str]) -> list[str]:
+    """Tasks that draw thousands of pictures or films draw a few, unless they are taken out."""
     shipped = dict(recipe.shipped())
     task = recipe.parse(shipped[name], name).section("data").get("task") if name in shipped else None
-    return ["-s", "data.task.rows=200"] if isinstance(task, dict) and task.get("rows", 0) >= 5_000 else []
+    drawn = isinstance(task, dict) and task.get("rows", 0) >= 5_000 and "data.task=" not in overrides
+    return ["-s", "data.task.rows=200"] if drawn else []
 
 
 def places(folder: Path) -> None:
@@ -61,13 +66,17 @@ def places(folder: Path) -> None:
     (folder / "names.txt").write_text("\n".join(NAMES) + "\n")
     (folder / "pairs.tsv").write_text("\n".join(pairs[: len(NAMES)]) + "\n")
     (folder / "pairs.gold").write_text("0-1 1?0\n" * len(NAMES))
+    (folder / "spoken.tsv").write_text("spoken-digits:3 1 2024\t2024\n")
     album(folder, count=40)
     (folder / "photos.toml").write_text(re.findall(r"```toml\n(\[data\]\ntrain = \"captions.*?)```", DATA.read_text("utf-8"), flags=re.DOTALL)[0])
+    made_up_mnist(folder / "DIR" / "mnist")
     for name, _ in recipe.shipped():  # --data DIR: made-up files in the layout of the data sets
         for split in ("train", "validation", "test"):
             data = recipe.load(name).section("data")
             if split in data:
                 made_up(folder / "DIR", data, split)
+        if not (folder / "DIR" / "fsdd").exists():
+            made_up_recordings(folder / "DIR", recipe.load(name).section("data").get("task"))
 
 
 def run_here(words: list[str], folder: Path) -> None:

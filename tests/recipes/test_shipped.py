@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import itertools
+import os
 import random
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
+from tests.data.sail import sail
 from xattend import job, recipe
+from xattend.data.tasks.spoken_digits import FSDD
 from xattend.model import Model
 
 NAMES = [name for name, _ in recipe.shipped()]
@@ -28,11 +33,20 @@ LAYOUTS = {"scan": "IN: wort{} OUT: {}\n", "cmudict": "WORT{}  {}\n"}
 def made_up(folder: Path, data: dict[str, Any], split: str) -> None:
     """Writes the files that [data] names for a split: sentences of a few words, the same number on both sides."""
     place, layout = data[split], data.get("format")
+    if isinstance(place, str) and place.endswith(".transcription"):
+        made_up_transcription(folder, data, place, split)
+        return
     if layout == "flickr8k":
         made_up_photos(folder, data, place, split)
         return
     if isinstance(place, str) and place.endswith(".tags"):
         made_up_tags(folder, data, place, split)
+        return
+    if layout == "babi":
+        made_up_stories(folder / place)
+        return
+    if layout == "sail":
+        sail((folder / place).parent, ("Grid", "Jelly", "L"), times=8)
         return
     count = 400 if data.get("split") and split == "train" else 40  # so that shares of a hundredth are rows
     draw = random.Random(1)
@@ -62,6 +76,14 @@ def made_up_photos(folder: Path, data: dict[str, Any], listed: str, split: str) 
             captions.write("".join(f"{name}#{one}\tA hund läuft , am strand .\n" for one in range(5)))
 
 
+def made_up_stories(file: Path) -> None:
+    """Two sentences and a question about one of them, with the number of that one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    places = ["Haus", "Hof", "Wald"]
+    told = [(f"Hund{number % 9}", places[number % 3], f"Katze{number % 7}", places[number % 2]) for number in range(60)]
+    file.write_text("".join(f"1 {a} ist im {b}.\n2 {c} ist im {d}.\n3 Wo ist {a}? \t{b}\t1\n" for a, b, c, d in told))
+
+
 def made_up_tags(folder: Path, data: dict[str, Any], listed: str, split: str) -> None:
     """Pictures of words, and the list of what stands on them."""
     photos = folder / data["folder"]
@@ -69,6 +91,32 @@ def made_up_tags(folder: Path, data: dict[str, Any], listed: str, split: str) ->
     for number in range(40):
         Image.new("RGB", (40, 20), (6 * number, 90, 90)).save(photos / split / f"{number}.png")
     (folder / listed).write_text("".join(f"{split}/{number}.png Wort{number}\n" for number in range(40)))
+
+
+def made_up_transcription(folder: Path, data: dict[str, Any], listed: str, split: str) -> None:
+    """CMU features of noise, what is said in them, and the list of their files."""
+    draw, file = np.random.default_rng(1), folder / listed
+    file.parent.mkdir(parents=True, exist_ok=True)
+    features = folder / (data.get("folder") or "feat")  # a language model reads the words alone
+    (features / split).mkdir(parents=True, exist_ok=True)
+    names = [f"{split}/an{number}" for number in range(100 if split == "train" else 8)]
+    file.write_text("".join(f"YES {'ABCDEFGHIJ'[n % 10]} {'KLMNOPQRST'[n // 10]} GO (an{n})\n" for n in range(len(names))))
+    file.with_suffix(".fileids").write_text("".join(f"{name}\n" for name in names))
+    for name in names:
+        frames = draw.normal(size=(40, 13)).astype(">f4")
+        (features / f"{name}.mfc").write_bytes(np.array([frames.size], ">i4").tobytes() + frames.tobytes())
+
+
+def made_up_recordings(folder: Path, task: Any) -> None:
+    """FSDD's files, which its task names: all of them one short noise."""
+    if not isinstance(task, dict) or task.get("kind") != "fsdd":
+        return
+    soundfile = pytest.importorskip("soundfile")
+    place = folder / task.get("folder", "fsdd/recordings")
+    place.mkdir(parents=True, exist_ok=True)
+    soundfile.write(place / "one.wav", np.random.default_rng(1).normal(0, 0.1, 800), 8000)
+    for digit, speaker, take in itertools.product(range(10), FSDD, range(50)):
+        os.link(place / "one.wav", place / f"{digit}_{speaker}_{take}.wav")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -87,6 +135,7 @@ def test_it_trains(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for split in ("train", "validation", "test"):
         if given.section("data")[split] is not None:
             made_up(tmp_path / "data", given.section("data"), split)
+    made_up_recordings(tmp_path / "data", given.section("data")["task"])
     overrides = ["training.steps=2", "training.validate_every=2", "training.validate_rows=8"]
     for key, value in SMALLER.items():
         section, setting = key.split(".")
@@ -98,6 +147,7 @@ def test_it_trains(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     run, result = job.start(name, out=tmp_path / "run", overrides=overrides, data_dir=tmp_path / "data")
     assert result.step == 2
     model = Model.load(run.path)
-    source = job.reopen(run.path)[2].splits["train"].texts(0)[0] if model.source and model.source.media else "ein hund"
+    named = model.source is not None and (model.source.media or model.source.registered_name in ("bits", "story", "strokes", "walk") or name == "interact")  # its sources name something: a picture, an episode
+    source = job.reopen(run.path)[2].splits["train"].texts(0)[0] if named else "ein hund"
     assert source
     assert isinstance(model.predict(source).text, str)

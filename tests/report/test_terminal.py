@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from xattend.report.matrix import label, matrix
 from xattend.report.table import table
 from xattend.report.terminal import compact, draw
-from xattend.report.trace_json import trace_to_json
 from xattend.types import Trace
 
 
@@ -113,12 +112,3 @@ def test_table() -> None:
     assert table(["a", "b"], []).split("\n") == ["a  b", "----"]
     with pytest.raises(ValueError, match="row 1 has 1 cells for 2 columns"):
         table(["a", "b"], [["x"]])
-
-
-def test_json() -> None:
-    found = trace_to_json(TOKYO)
-    assert found["version"] == 1
-    assert found["source_tokens"] == TOKYO.source_tokens
-    assert found["grid"] == [6]
-    assert np.array(found["weights"]).shape == (5, 1, 6)
-    assert found["weights"][0][0] == [0.9, 0.1, 0.0, 0.0, 0.0, 0.0]

@@ -127,7 +127,7 @@ def test_outputs_that_break_off_do_not_end_the_search() -> None:
     chances = {tuple(right[:n]): {right[n]: 0.9, EOS: 0.05} for n in range(5)} | {tuple(right): {EOS: 0.9}}
     for penalty in ("average", "gnmt", "none"):
         found = Beam(size=2, nbest=2, penalty=penalty, max_length=10).search(Named(chances, 6), sources([3]))[0]
-        assert [h.tokens for h in found][0] == right
+        assert found[0].tokens == right
         assert all(h.finished for h in found)
 
 

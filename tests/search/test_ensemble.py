@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.search.models import Attending, Named, sources
+from tests.search.test_contract import SPECIAL
 from tests.systems import small
 from xattend import registry
 from xattend.errors import UserError
@@ -15,7 +16,7 @@ from xattend.search.ensemble import Together
 from xattend.types import EOS, Memory
 
 
-@pytest.mark.parametrize("kind", registry.names("search"))
+@pytest.mark.parametrize("kind", [kind for kind in registry.names("search") if kind not in SPECIAL])
 def test_an_ensemble_of_one_is_the_model(kind: str) -> None:
     decoder, memory = Attending(12), sources([3, 5, 2])
     ensemble, search = Ensemble([decoder]), registry.build("search", kind, max_length=6)

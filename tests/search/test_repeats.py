@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.search.models import Attending, Named, Table, every_output, sources
+from tests.search.test_contract import SPECIAL
 from xattend import registry
 from xattend.errors import UserError
 from xattend.search import Beam, Exact, Greedy, Sample
@@ -15,7 +16,7 @@ from xattend.search.limits import Limits
 from xattend.search.repeats import holds
 from xattend.types import BOS, EOS, UNK
 
-KINDS = registry.names("search")
+KINDS = [kind for kind in registry.names("search") if kind not in SPECIAL]
 VOCABULARY = 6
 
 

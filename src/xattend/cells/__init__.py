@@ -3,7 +3,8 @@
 from xattend.cells.base import Cell
 from xattend.cells.gru import GRU, GRUResetBefore, SigmaGRU
 from xattend.cells.lstm import LSTM, SigmaLSTM
+from xattend.cells.relu import ReluRNN
 from xattend.cells.rnn import SigmaRNN, TanhRNN
 from xattend.cells.stack import Stack
 
-__all__ = ["GRU", "LSTM", "Cell", "GRUResetBefore", "SigmaGRU", "SigmaLSTM", "SigmaRNN", "Stack", "TanhRNN"]
+__all__ = ["GRU", "LSTM", "Cell", "GRUResetBefore", "ReluRNN", "SigmaGRU", "SigmaLSTM", "SigmaRNN", "Stack", "TanhRNN"]

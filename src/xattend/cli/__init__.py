@@ -20,6 +20,8 @@ COMMANDS = {
     "evaluate": "Score a run on held-out data.",
     "predict": "Write outputs for texts or a file.",
     "score": "Log-probability of given targets.",
+    "report": "A run as one HTML file: curves, metrics, examples with attention.",
+    "view": "A page to ask a run, see where it looks, and edit that.",
     "audit": "How often beam search misses the likeliest output.",
     "align": "Where each target unit looked, as alignment pairs.",
     "grid": "Train every combination of parts and print the cross table.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from xattend.alignment.symmetrise import HEURISTICS, Heuristic
-from xattend.cli import options
+from xattend.cli import options, times
 from xattend.errors import UserError
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def command(
     (Och and Ney 2003), and F1 of the links of the attention and of the statistical aligner. For the error rate beside
     the latter, links of both its directions are sure, links of one of them possible.
 
+    For a model that reads sounds: a line a word, with the row's number, when it begins and ends in seconds, and the word.
+
     \b
     xattend align runs/names --file names.tsv
     xattend align runs/x --file test.tsv --gold test.gold --scores
@@ -90,6 +92,11 @@ def command(
 
     model = _loaded(run) if run is not None else None
     rows: Iterable[Row] = open_reader(file, columns)
+    if model is not None and _hears(model):
+        if gold is not None or statistical:
+            raise UserError("--gold and --statistical link words, and this model reads sounds: it says when each word is said")
+        times.write(model.here(), rows, words=words, as_json=form == "json", total=lines_of(file))
+        return
     sides: list[Sides] = []
     references: list[Gold] = []
     ways: list[TwoWay] = []
@@ -136,6 +143,12 @@ def _loaded(run: Path) -> Model:
     model = Model.load(run)
     model.must_look("aligning")
     return model
+
+
+def _hears(model: Model) -> bool:
+    from xattend.data.fields.sound import Sound
+
+    return isinstance(model.source, Sound)
 
 
 def _splitter(model: Model | None, words: bool) -> Callable[[Row], Sides]:

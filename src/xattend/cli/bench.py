@@ -75,7 +75,7 @@ def _time(name: str, seconds: float, overrides: tuple[str, ...], data_dir: Path 
 
     recipe, data, made_up = _open(name, overrides, data_dir)
     settings, split = recipe.training, data.splits["train"]
-    plan = Batches(split, tokens=settings.tokens, sentences=settings.sentences, seed=settings.seed).plan(0)[:SAMPLE]
+    plan = Batches(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed).plan(0)[:SAMPLE]
     system = assemble(recipe, data.source, data.target).train()
     optimiser, given = recipe.part("optimiser")
     weights = [weight for weight in system.parameters() if weight.requires_grad]

@@ -85,7 +85,7 @@ def _describe(data: Data) -> None:
         if field is not None and field.media:
             _describe_media(side, field, data)
         elif field is not None:
-            click.echo(f"{side} vocabulary: {field.space.symbols()} (4 of them special)")
+            click.echo(f"{side} vocabulary: {(field.space.beside or field.space).symbols()} (4 of them special)")
     held_out = data.splits.get("validation")
     if held_out is None:
         click.echo("no validation rows: the last weights of a training would be kept, whatever they are worth")

@@ -15,7 +15,7 @@ REQUIRED = ("torch", "numpy", "click", "rich", "pydantic", "safetensors", "token
 # module -> what it is for, and the extra of xattend that brings it
 OPTIONAL = {
     "matplotlib": ("PNG figures", "figures"), "pyarrow": ("reading .parquet", "parquet"),
-    "efficientnet_lite_pytorch": ("features of pictures", "vision"), "transformers": ("features of pictures by other networks", "hf"), "av": ("reading videos", "video"),
+    "efficientnet_lite_pytorch": ("features of pictures", "vision"), "transformers": ("features of pictures by other networks", "hf"), "av": ("reading videos", "video"), "soundfile": ("reading sounds", "sound"),
 }  # fmt: skip
 
 

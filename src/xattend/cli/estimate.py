@@ -48,7 +48,7 @@ class Estimate:
 def estimate(system: System, recipe: Recipe, split: Split) -> Estimate:
     """Trains `system` for a moment: give one that is not needed afterwards."""
     settings = recipe.training
-    batches = Batches(split, tokens=settings.tokens, sentences=settings.sentences, seed=settings.seed)
+    batches = Batches(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed)
     plan = batches.plan(0)
     sample = plan[:SAMPLE]
     widths = [split.lengths[rows].max(axis=0) for rows in sample]

@@ -42,9 +42,9 @@ def data(command: Command) -> Command:
 
 
 def settings(command: Command) -> Command:
-    """-s section.key=value, as often as wanted."""
+    """-s section.key=value, as often as wanted; section.key= takes a setting out."""
     return click.option(
-        "-s", "--set", "overrides", multiple=True, metavar="a.b=c", help="Set one key of the recipe; repeat for more."
+        "-s", "--set", "overrides", multiple=True, metavar="a.b=c", help="Set one key of the recipe; repeat for more. a.b= takes it out."
     )(command)
 
 
@@ -98,11 +98,15 @@ def _columns(ctx: click.Context, parameter: click.Parameter, given: str | None) 
     return {side: int(word) if word.isdigit() else word for side, word in zip(("source", "target"), words)}
 
 
+# no weight depends on them: how system `write` draws its samples, how many slots a `machine` has
+FREE = ("system.bias", "system.seed", "system.prime", "system.slots")
+
+
 def search_only(overrides: tuple[str, ...], beam: int | None) -> tuple[str, ...]:
-    """Of a trained model nothing but its search can be set."""
+    """Of a trained model nothing but its search can be set, and what no weight depends on."""
     for word in overrides:
         path = word.partition("=")[0].strip()
-        if "=" in word and path.partition(".")[0] != "search":
+        if "=" in word and path.partition(".")[0] != "search" and path not in FREE:
             raise UserError(f"-s {word}: the model is trained; only search.KEY=VALUE can be set here")
         if beam is not None and path in ("search.kind", "search.size"):
             raise UserError(f"-s {word}: --beam {beam} sets this too; give one of them")

@@ -17,6 +17,7 @@ from xattend.errors import UserError
 if TYPE_CHECKING:
     from xattend.answer import Answer
     from xattend.data.fields.base import Field
+    from xattend.data.fields.sound import Sound
     from xattend.data.readers.base import Row
     from xattend.model import Model
     from xattend.search.base import Search
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     Asked = tuple[Row, Sequence[str]]  # a row, and the phrases its output must hold
 
-PICTURES = (".svg", ".png")
+PICTURES = (".svg", ".png", ".gif")
 
 
 class _Predict(click.Command):
@@ -69,7 +70,7 @@ def command(
 ) -> None:  # fmt: skip
     """Write an output line for each TEXT, or for each line of a file, in order.
 
-    For a model that reads pictures a TEXT names a picture's file.
+    For a model that reads pictures a TEXT names a picture's file; for one that answers stories it is sentences with the question last.
     An empty line gives an empty line. A line end inside an output is written as \\n, so that line counts agree.
     A language model goes on from each text. Search is set by --beam, or by -s search.key=value; --must and --must-file
     use the search 'constrained' with the recipe's settings.
@@ -88,7 +89,7 @@ def command(
 
     model = options.load(run, others, overrides, beam=beam, int8=int8).here()
     search = model.search(kind="constrained" if required else None, beam=beam, nbest=nbest, never=never)
-    if attention or figure is not None or copy_unknown:
+    if copy_unknown or ((attention or figure is not None) and not model.system.glimpses):
         model.must_look("--copy-unknown" if copy_unknown else "--attention")
     rows = _texts(texts) if file is None else lines_to_read(file, columns)
     asked = _asked(model, rows, must, must_file)
@@ -133,7 +134,7 @@ def _check(
     if figure is not None and len(texts) != 1:
         raise UserError("--attention FILE draws one text: give one TEXT")
     if figure is not None and figure.suffix.lower() not in PICTURES:
-        raise UserError("a figure's name must end in .svg or .png", file=figure)
+        raise UserError("a figure's name must end in .svg or .png, or in .gif for a film of windows", file=figure)
 
 
 def _check_phrases(file: str | None, must_file: Path | None, overrides: tuple[str, ...]) -> None:
@@ -260,34 +261,80 @@ def _record(
     if attention:
         record["source"] = found.trace.source_tokens if found and found.trace else []
         record["attention"] = np.round(found.attention.astype(np.float64), 6).tolist() if found else []
+        if found and found.trace and found.trace.boxes_TK4 is not None:
+            record["boxes"] = np.round(found.trace.boxes_TK4.astype(np.float64), 4).tolist()
     return record
 
 
 def _draw(model: Model, found: Prediction, figure: Path | None, *, drawn: bool) -> None:
     from xattend.data.fields.media import Media
+    from xattend.data.fields.sound import Sound
     from xattend.report import figure as figures
-    from xattend.report import overlay
+    from xattend.report import machine, overlay, sentences, windows
 
     trace = found.trace
     assert trace is not None
+    if trace.points_T3 is not None and figure is not None:
+        from xattend.report import strokes
+
+        strokes.save(trace, figure)
+        return
+    if trace.boxes_TK4 is not None:
+        if drawn:
+            click.echo("\n".join(windows.lines(trace)))
+        if figure is not None:
+            assert isinstance(model.source, Media)
+            windows.save(trace, model.source.shown(trace.media or ""), figure)
+        return
+    if isinstance(model.source, Sound):
+        if _draw_sound(model.source, trace, figure, drawn=drawn):
+            return
+        drawn = False
+    if figure is not None and figure.suffix.lower() == ".gif":
+        raise UserError("this model looks at positions, not through windows: name a .png or .svg file", file=figure)
     if drawn:
         draw_in_terminal(trace)
     if figure is None:
+        return
+    if trace.kind == "machine":
+        machine.save(trace, figure)
         return
     if isinstance(model.source, Media) and trace.media is not None and figure.suffix.lower() == ".png":
         seen = model.source.shown(trace.media)
         if overlay.fits(trace, seen):
             overlay.save(trace, seen, figure)
             return
-    figures.save(trace, figure)
+    figures.save(sentences.by_hop(trace) if trace.kind == "memory" else trace, figure)
+
+
+def _draw_sound(source: Sound, trace: Trace, figure: Path | None, *, drawn: bool) -> bool:
+    """Along time instead of position by position; True if nothing is left to draw."""
+    import sys
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from xattend.report import sound
+
+    trace = replace(trace, seconds=source.seconds(trace.media or ""))
+    if drawn:
+        click.echo("\n".join(sound.lines(trace, width=Console().width, ascii="utf" not in (sys.stdout.encoding or "").lower())))
+    if figure is not None and figure.suffix.lower() == ".png":
+        sound.save(trace, source.shown(trace.media or ""), figure)
+        return True
+    return figure is None
 
 
 def draw_in_terminal(trace: Trace) -> None:
-    """The attention matrix, as wide as the terminal."""
+    """The attention matrix, as wide as the terminal; of a story its sentences, with what each hop saw in them."""
     import sys
 
     from rich.console import Console
 
-    from xattend.report.terminal import draw
+    from xattend.report import machine, sentences, terminal
 
+    if trace.kind == "memory":
+        click.echo(sentences.listed(trace))
+        return
+    draw = machine.draw if trace.kind == "machine" else terminal.draw
     click.echo(draw(trace, width=Console().width, ascii="utf" not in (sys.stdout.encoding or "").lower()))

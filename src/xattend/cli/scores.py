@@ -5,7 +5,8 @@ question with several right answers (`questions`; rows that name the same pictur
 error rate takes the nearest answer. The likelihood is always of all given targets:
 `nll` and `perplexity` a token, the end mark included; `bits_per_character` a character of the target text. Where an embedded task
 drew the pictures and knows what each word speaks of, `pointing` is the share of words that look there (metrics/pointing.py), given the
-right words before them.
+right words before them. Of stories whose rows name supporting facts, `facts_found` is the share of facts that some hop looks at most, and
+`hops_on_facts` that of hops which look at one (metrics/facts.py).
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any, NamedTuple
 
 from xattend import registry
 from xattend.cli.progress import progress
+from xattend.data.fields.story import Story
 from xattend.data.readers.base import Row
 from xattend.data.wanted import one_side
 from xattend.errors import UserError
 from xattend.metrics import score_all
+from xattend.metrics.facts import Looks, looked_at
 from xattend.metrics.likelihood import bits_per_character, perplexity
 from xattend.metrics.pointing import Box, of_words, points
 from xattend.model import Model
@@ -90,6 +93,8 @@ def pointing(model: Model, rows: Iterable[Row]) -> float | None:
         if any(found) and max(model.target.words(model.target.encode(one_side(row))), default=-1) + 1 == len(found):
             kept.append(row)
             boxes.append(found)
+    if not kept:
+        return None
     hits = words = 0
     for row, gold, (weights_TS, grid) in zip(kept, boxes, model.look_rows(kept), strict=True):
         if len(grid) != 2:
@@ -121,12 +126,18 @@ def score_rows(
     outputs: list[str] = []
     references: list[list[str]] = []
     cut = 0
-    if model.source is not None:
+    # stories whose rows may name the sentences that the answer follows from
+    told, looks = model.source if isinstance(model.source, Story) and model.looks and not model.others else None, Looks()
+    if model.source is not None and model.system.writes:
         asked = questions(rows(), variants=variants or model.source.media)
         references = [[model.target.raw(answer) for answer in question.answers] for question in asked]
         with progress("decoding", len(asked)) as tick:
-            for found in model.predict_rows((question.row for question in asked), search, copy_unknown=copy_unknown, tick=tick):
+            found_by = model.predict_rows((question.row for question in asked), search, attention=told is not None, copy_unknown=copy_unknown, tick=tick)
+            for question, found in zip(asked, found_by, strict=True):
                 outputs.append(found.text)
+                gold = told.facts(question.row.source) if told is not None else []
+                if gold and found.trace is not None:
+                    looks = looks.and_also(looked_at(found.trace.weights_THS[0], gold))
                 cut += not found.finished
     nll, tokens, characters, unknown, count = 0.0, 0, 0, 0, 0
     sources: set[str] = set()
@@ -138,8 +149,12 @@ def score_rows(
             unknown += model.target.encode(text).count(UNK)
             sources.add(_source(row))
     metrics = score_all(outputs, references) if outputs else {}
+    if not model.system.writes:  # a picture's bound in nats: there are no tokens
+        return Scores({"nll": nll / tokens}, count, count - len(sources), 0, 0, time.monotonic() - began)
     metrics |= {"nll": nll / tokens, "perplexity": perplexity(nll, tokens), "bits_per_character": bits_per_character(nll, characters)}
     if (pointed := pointing(model, rows())) is not None:
         metrics["pointing"] = pointed
+    if looks.facts:
+        metrics |= looks.shares()
     repeated = 0 if model.source is None else count - len(sources)
     return Scores(metrics, count, repeated, unknown, cut, time.monotonic() - began)

@@ -33,13 +33,15 @@ class Batches:
 
     tokens     budget of a batch: its rows times its longest side
     sentences  at most so many rows in a batch
+    together   rows that stay in one batch, so many at a time in the order of the data: questions about one picture, which is then read once
     oversized  rows longer than the budget; each makes a batch of its own
     """
 
-    def __init__(self, split: Split, *, tokens: int, sentences: int | None = None, seed: int = 1) -> None:
+    def __init__(self, split: Split, *, tokens: int, sentences: int | None = None, together: int = 1, seed: int = 1) -> None:
         self.split = split
         self.tokens = tokens
-        self.sentences = sentences
+        self.sentences = None if sentences is None else max(1, sentences // together)
+        self.together = together
         self.seed = seed
         self.oversized = 0
         total = 0
@@ -49,24 +51,33 @@ class Batches:
             total += int(longest.sum())
         let_go(split.lengths)
         by_tokens = max(1, tokens * len(split) // max(1, total))
-        self.window = WINDOW * min(by_tokens, sentences or by_tokens)
+        self.window = WINDOW * max(1, min(by_tokens, sentences or by_tokens) // together)
 
     def plan(self, epoch: int) -> list[Rows]:
         """Row numbers of each batch of an epoch, in order. Every row is in exactly one batch."""
         random = np.random.Generator(np.random.PCG64([self.seed, epoch]))
-        order = np.arange(len(self.split), dtype=np.int32)
+        # of groups, which are rows if none stay together
+        order = np.arange(-(-len(self.split) // self.together), dtype=np.int32)
         random.shuffle(order)  # in place: four bytes a row is all an epoch costs
         batches: list[Rows] = []
         for start in range(0, len(order), self.window):
-            rows = order[start : start + self.window]
-            lengths = self.split.lengths[rows]
+            groups = order[start : start + self.window]
+            lengths = self.split.lengths[self._rows(groups)].reshape(len(groups), self.together, 2).max(axis=1)
             by_length = _by_length(lengths)
-            rows[:] = rows[by_length]
-            batches += _cut(rows, lengths.max(axis=1)[by_length], self.tokens, self.sentences)
+            groups[:] = groups[by_length]
+            batches += _cut(groups, self.together * lengths.max(axis=1)[by_length], self.tokens, self.sentences)
         let_go(self.split.lengths)
+        if self.together > 1:
+            batches = [np.unique(self._rows(groups)) for groups in batches]
         turn = np.arange(len(batches))
         random.shuffle(turn)
         return [batches[number] for number in turn]
+
+
+    def _rows(self, groups: Rows) -> Rows:
+        """The rows of these groups; a last group that is not full repeats the last row."""
+        rows: Rows = np.minimum((groups[:, None] * self.together + np.arange(self.together, dtype=np.int32)).reshape(-1), len(self.split) - 1)
+        return rows
 
 
 def in_order(split: Split, tokens: int, sentences: int | None = None) -> list[Rows]:

@@ -35,7 +35,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -52,7 +52,9 @@ class Damaged(UserError):
 
 
 class FeatureStore:
-    """Records by key. Opened when first read, and again in each process that it is sent to."""
+    """Records by key. Opened when first read, and again in each process that it is sent to. Those of ragged.py differ in length."""
+
+    entry: ClassVar[struct.Struct] = KEY  # what the file of keys has of each record
 
     def __init__(self, folder: Path, shape: Sequence[int], dtype: Any) -> None:
         self.folder = folder
@@ -81,6 +83,13 @@ class FeatureStore:
         except FileNotFoundError:
             return 0
         return int(min(keys // KEY.size, values // self.size))
+
+    def end_of(self, records: int) -> int:
+        """Bytes that so many first records take."""
+        return int(records * self.size)
+
+    def appending(self, values: IO[bytes], keys: IO[bytes], seen: IO[bytes]) -> Writer:
+        return Writer(self, values, keys, seen)
 
     def _refresh(self) -> None:
         """Learns of records that were written since."""
@@ -133,13 +142,13 @@ class FeatureStore:
             self.forget()
             files = {name: stack.enter_context((self.folder / name).open("ab")) for name in ("values", "keys", "seen")}
             whole = len(self)
-            os.truncate(self.folder / "values", whole * self.size)
-            os.truncate(self.folder / "keys", whole * KEY.size)
+            os.truncate(self.folder / "values", self.end_of(whole))
+            os.truncate(self.folder / "keys", whole * self.entry.size)
             os.truncate(self.folder / "seen", os.path.getsize(self.folder / "seen") // SEEN.size * SEEN.size)
             if not (self.folder / "about.json").exists():
                 (self.folder / "about.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
             try:
-                yield Writer(self, files["values"], files["keys"], files["seen"])
+                yield self.appending(files["values"], files["keys"], files["seen"])
             except OSError as error:
                 if error.filename is None:  # a write, not a file that could not be opened
                     raise UserError(f"features cannot be stored: {error.strerror or error}", file=self.folder) from None
@@ -158,8 +167,9 @@ class Writer:
             if zlib.crc32(mark + key) == checksum:
                 self._known[mark] = key
 
-    def add(self, keys: Sequence[bytes], records: Array) -> None:
+    def add(self, keys: Sequence[bytes], records: Array | Sequence[Array]) -> None:
         """Some records and their keys; when this returns, they are on the disk."""
+        records = np.asarray(records)
         if records.shape[1:] != self.store.shape or records.dtype != self.store.dtype or len(keys) != len(records):
             raise ValueError(f"records {records.dtype} {records.shape} for {len(keys)} keys do not fit {self.store.shape}")
         rows = [np.ascontiguousarray(record).tobytes() for record in records]

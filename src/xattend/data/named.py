@@ -1,4 +1,5 @@
-"""What a row's text names if it is no text to read: a file, or TASK:SPEC, which an embedded task draws. And where files are looked for."""
+"""What a row's text names if it is no text to read: a file, FILE#NUMBER of an idx file, or TASK:SPEC, which an embedded task draws. And where
+files are looked for."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from xattend import registry
 from xattend.data import cache as caches
+from xattend.data import idx
 from xattend.data.readers.lines import BadRow
 from xattend.data.tasks.base import Frame
 from xattend.errors import UserError
@@ -77,13 +79,23 @@ def named(text: str, folders: Iterable[Path], inside: Callable[[Path], Sequence[
         except UserError as error:
             raise BadRow("a picture that cannot be drawn", f"'{text}' cannot be drawn: {error.message}") from None
     tried = list(dict.fromkeys(folder / text for folder in folders))
+    one_of_many = idx.picture_name(text)
     for path in tried:
         try:
             if path.is_file():
                 return Item(path)
             if inside is not None and path.is_dir():
                 return Item(files=inside(path))
+            if one_of_many is not None and (file := path.parent / Path(one_of_many[0]).name).is_file():
+                return Item(frames=[_of_idx(file, one_of_many[1])])
         except OSError:  # a text that is no file name at all, too long for one
             break
     where = " and not ".join(str(path) for path in tried)
     raise BadRow("a picture that is not there", f"no such picture: not {where} (data.folder says where pictures lie)")
+
+
+def _of_idx(file: Path, number: int) -> Frame:
+    try:
+        return np.repeat(idx.picture(file, number)[:, :, None], 3, axis=2)
+    except UserError as error:
+        raise BadRow("a picture that cannot be read", f"{file}: {error.message}") from None

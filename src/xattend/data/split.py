@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,13 @@ class Split:
         if self._lengths is None:
             self._lengths = open_array(self.folder / f"{self.name}.lengths", np.int32, 2)
         return self._lengths
+
+    def at(self, epoch: int) -> Split:
+        """The split as it is in a pass over the data: its source side may be made anew in each (data/fields/placed.py)."""
+        found = copy(self)
+        source, target = self.collate
+        found.collate = (source.at(epoch) if source is not None and hasattr(source, "at") else source, target)
+        return found
 
     def batch(self, rows: Sequence[int]) -> Batch:
         """These rows, padded, in this order."""

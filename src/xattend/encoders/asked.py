@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 from xattend import registry
-from xattend.encoders.base import Encoder
+from xattend.encoders.base import Encoder, read_once
 from xattend.errors import UserError
 from xattend.registry import Named, register
 from xattend.types import Memory, Padded, Space
@@ -56,7 +56,7 @@ class Asked(Encoder):
 
     def forward(self, source: Padded) -> Memory:
         assert source.beside is not None
-        memory: Memory = self.picture(source._replace(beside=None))
+        memory = read_once(self.picture, source._replace(beside=None))
         asked_BD = self.question(source.beside).summary_BD
         if self.both is not None:
             asked_BD = self.both(torch.cat([asked_BD, memory.summary_BD], dim=-1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+import torch
 from torch import Tensor, nn
 
 from xattend.types import Memory, Padded
@@ -13,15 +14,31 @@ class Encoder(nn.Module):
     """`size` is the width of the memory's states and of its summary.
 
     reads   what stands at a position of its source: a symbol, a picture or film's frame, or a feature vector (see types.Space);
-            "asked": a picture, in whatever form, with a question beside it
+            "asked": a picture, in whatever form, with a question beside it; "story": sentences of symbols, with or without a question
     """
 
-    reads: ClassVar[Literal["symbols", "frames", "vectors", "asked"]] = "symbols"
+    reads: ClassVar[Literal["symbols", "frames", "vectors", "asked", "story"]] = "symbols"
     size: int
     embedding: nn.Embedding  # encoders of symbols have one; a decoder may share it
 
     def forward(self, source: Padded) -> Memory:
         raise NotImplementedError
+
+
+def read_once(encoder: Encoder, source: Padded) -> Memory:
+    """The memory of every row, though rows that are the same are read once: five captions of a photo, ten questions about one.
+
+    What stands beside a source makes rows different; an encoder that reads both calls this for the half that is the same.
+    """
+    if source.first_B is None or source.beside is not None:
+        memory: Memory = encoder(source)
+        return memory
+    once_U, row_B = torch.unique(source.first_B, return_inverse=True)
+    if len(once_U) == len(row_B):
+        whole: Memory = encoder(source)
+        return whole
+    read: Memory = encoder(Padded(source.values[once_U], source.mask_BS[once_U]))
+    return read.take(row_B)
 
 
 def symbol_embedding(vocabulary: int, size: int) -> nn.Embedding:

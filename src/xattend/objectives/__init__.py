@@ -7,5 +7,6 @@ from xattend.objectives.paths import log_marginal
 from xattend.objectives.sampled import Sampled
 from xattend.objectives.scheduled_sampling import ScheduledSampling
 from xattend.objectives.variational import LowerBound
+from xattend.objectives.with_ctc import WithCTC
 
-__all__ = ["CrossEntropy", "DoublyStochastic", "LowerBound", "Objective", "Sampled", "ScheduledSampling", "log_marginal"]
+__all__ = ["CrossEntropy", "DoublyStochastic", "LowerBound", "Objective", "Sampled", "ScheduledSampling", "WithCTC", "log_marginal"]

@@ -25,8 +25,9 @@ class Objective(nn.Module):
         loss: Loss = super().__call__(decoder, memory, target)
         return with_extra(loss, decoder, memory, target) if self.training else loss
 
-    def wire(self, memory_size: int) -> None:
-        """Called once by the system that uses it, with the width of the memory: an objective with weights of its own makes them here."""
+    def wire(self, memory_size: int, vocabulary: int = 0) -> None:
+        """Called once by the system that uses it, with the width of the memory and the size of the target's vocabulary: an objective with
+        weights of its own makes them here."""
 
     def forward(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
         raise NotImplementedError

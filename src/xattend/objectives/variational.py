@@ -74,7 +74,7 @@ class LowerBound(Objective):
         self.register_buffer("batches", torch.zeros((), dtype=torch.long))
         self.critic: nn.Sequential | None = None
 
-    def wire(self, memory_size: int) -> None:
+    def wire(self, memory_size: int, vocabulary: int = 0) -> None:
         if self.baseline == "learned":
             self.critic = nn.Sequential(nn.Linear(memory_size, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 1))
 

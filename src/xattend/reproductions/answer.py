@@ -52,9 +52,9 @@ def pointing(trial: Trial, keep: Callable[[str], bool]) -> float | None:
 class Answer(Reproduction):
     """Questions about one thing, by the number of looks that is best on validation rows."""
 
-    system, paper = "CNN, GRU over the question, additive attention in hops", "Kazemi and Elqursh 2017"
+    system, paper = "CNN, GRU over the question, scaled dot attention in hops", "Kazemi and Elqursh 2017"
     metric, floor = "questions about one thing, percent right", 95.0
-    differs = "drawn scenes of 3 to 6 shapes instead of photos, a small CNN trained with the rest instead of ResNet-152, answers of one word of 17"
+    differs = "drawn scenes of 1 to 6 shapes instead of photos, a small CNN trained with the rest instead of ResNet-152, answers of one word of 17"
 
     def plans(self) -> list[Plan]:
         return [Plan(name, "answer", changes) for name, changes in TRIALS.items()]

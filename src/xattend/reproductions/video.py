@@ -5,7 +5,7 @@
     frames   frame features, attention over time
     both     frame and 3-D features, attention over time
 
-The films are drawn (task moving-digits). Which digits there are is seen in a frame. Where they go is not: played backwards a film has the
+The films are drawn (task moving-digits). Which digit there is is seen in a frame. Where it goes is not: played backwards a film has the
 same frames. And which of two ways came first is lost in a mean.
 """
 
@@ -20,7 +20,7 @@ from xattend.report.plot import Plot
 from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
 MEAN = "attention.kind=every-step"
-FRAMES = ("encoder.kind=frames", "encoder.size=192", "encoder.widths=[16, 32, 64]")  # states as wide as those of both together
+FRAMES = ("encoder.kind=frames", "encoder.size=192", "encoder.widths=[16, 32, 64]", "encoder.pool=none")  # states as wide as those of both together
 ROWS = {"plain": (*FRAMES, MEAN), "3-D": (MEAN,), "frames": FRAMES, "both": ()}
 YOUTUBE = {"plain": 33.09, "3-D": 33.42, "frames": 27.89, "both": 27.55}  # perplexity on Youtube2Text
 DVS = {"plain": 88.28, "3-D": 84.41, "frames": 66.63, "both": 65.44}  # and on the Montreal DVS films
@@ -34,7 +34,7 @@ class Video(Reproduction):
     system, paper = "frames and 3-D convolutions, attention over time, LSTM decoder", "Yao et al. 2015"
     metric, higher_is_better = "test perplexity of both together", False
     differs = (
-        "drawn films of two moving digits instead of Youtube2Text and DVS, whose perplexities are no measure for these; small networks "
+        "drawn films of a moving digit instead of Youtube2Text and DVS, whose perplexities are no measure for these; small networks "
         "trained on the films instead of GoogLeNet and a 3-D network trained apart on descriptors of motion; frames have positions; Adam"
     )
     seeds = (1, 2, 3)

@@ -2,6 +2,7 @@
 
 from xattend.search.base import Search, Steps
 from xattend.search.beam import Beam
+from xattend.search.best_path import BestPath
 from xattend.search.constrained import Constrained
 from xattend.search.diverse import DiverseBeam
 from xattend.search.ensemble import Ensemble
@@ -11,5 +12,5 @@ from xattend.search.risk import MinimumRisk
 from xattend.search.sample import Sample
 
 __all__ = [
-    "Beam", "Constrained", "DiverseBeam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "MinimumRisk", "Sample", "Search", "Steps",
+    "Beam", "BestPath", "Constrained", "DiverseBeam", "Ensemble", "Exact", "ExactHypothesis", "Greedy", "MinimumRisk", "Sample", "Search", "Steps",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from torch import Tensor
 
@@ -13,6 +13,9 @@ from xattend.errors import UserError
 from xattend.search.limits import Limits
 from xattend.search.repeats import Phrase
 from xattend.types import Hypothesis, Memory, State, Step
+
+if TYPE_CHECKING:
+    from xattend.data.fields.base import Field
 
 
 class Steps(Protocol):
@@ -37,6 +40,9 @@ class Search:
         attention   keep where each step looked
         """
         raise NotImplementedError
+
+    def writing(self, target: Field) -> None:
+        """Told what its outputs are made of; a search that asks another model checks that it means the same."""
 
     def forbidding(self, phrases: Sequence[Phrase]) -> Self:
         """This search, but none of these phrases is ever written."""

@@ -31,7 +31,7 @@ Shape suffixes: B sentences in the batch, K beams, C = 2K candidates, N = B x K,
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import numpy as np
 import pydantic
@@ -46,6 +46,9 @@ from xattend.search.base import Search, Steps
 from xattend.search.choose import Likeliest
 from xattend.search.limits import AllowUnk, Limits, MaxExtra, MaxLength, MaxRatio, MinLength, NoRepeat, Plan, longer
 from xattend.types import BOS, EOS, Hypothesis, Memory
+
+if TYPE_CHECKING:
+    from xattend.search.tree import BeamTree
 
 UNCOVERED = 1e-6  # weight below which a position's log counts no further, so that one miss is not minus infinity
 
@@ -75,6 +78,8 @@ class Pool(NamedTuple):
 @register("search", "beam")
 class Beam(Search):
     """Keeps `size` hypotheses a sentence."""
+
+    watch: BeamTree | None = None  # told of every step's candidates (tree.py)
 
     def __init__(
         self, *,
@@ -154,6 +159,8 @@ class Beam(Search):
             )  # fmt: skip
 
             done_B = self._done(written, plan.limit_B, count_B, pool, logprob_BK)
+            if self.watch is not None:
+                self.watch.step(written, kept, final.score_BK, done_B, plan.limit_B)
             if bool(done_B.any()):
                 nothing_B1 = pool.score_BK[:, :1].isinf()
                 slot_BK = torch.arange(size, device=device).expand_as(parent_BK)

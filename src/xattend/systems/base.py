@@ -14,6 +14,10 @@ class System(nn.Module):
     """What can be trained on batches and asked for predictions. See docs/architecture.md."""
 
     uses: ClassVar[tuple[str, ...]] = ()  # the recipe sections, besides those of every system, that this one is made of
+    needs_source: ClassVar[bool] = True  # False: rows have one side only
+    writes: ClassVar[bool] = True  # False: what it predicts is no text to be compared with the target's
+    glimpses: bool = False  # whether it looks through windows into a picture (Trace.boxes_TK4), instead of at positions of a memory
+    looks: bool = False  # whether it looks at something that no [attention] is about: slots of a memory
 
     def loss(self, batch: Batch) -> Loss:
         """What is minimised, as a sum over the batch."""

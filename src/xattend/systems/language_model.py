@@ -30,6 +30,7 @@ class LanguageModel(System):
     """Any decoder, any cell."""
 
     uses = ("decoder", "objective")
+    needs_source = False
 
     def __init__(
         self, parts: Parts, *,

@@ -14,7 +14,7 @@ from torch import nn
 
 from xattend.attention.base import Attention
 from xattend.decoders.base import Decoder
-from xattend.encoders.base import Encoder
+from xattend.encoders.base import Encoder, read_once
 from xattend.errors import UserError
 from xattend.objectives.base import Objective
 from xattend.registry import register
@@ -22,7 +22,7 @@ from xattend.search.base import Search
 from xattend.systems.answers import places, prediction, token_scores
 from xattend.systems.base import System
 from xattend.systems.parts import Parts
-from xattend.types import Batch, Loss, Memory, Padded, Prediction
+from xattend.types import Batch, Loss, Memory, Prediction
 
 
 @register("system", "seq2seq")
@@ -46,7 +46,7 @@ class Seq2Seq(System):
 
         self.decoder: Decoder = parts.build("decoder", parts.target.space, self.encoder.size, attention)
         self.objective: Objective = parts.build("objective")
-        self.objective.wire(self.encoder.size)
+        self.objective.wire(self.encoder.size, parts.target.space.symbols())
         if parts.recipe.section("decoder").get("tie") == "all":
             self._share_embedding()
         if init_range is not None:
@@ -70,8 +70,7 @@ class Seq2Seq(System):
     def read(self, batch: Batch) -> Memory:
         """The source, read."""
         assert batch.source is not None
-        memory: Memory = self.encoder(batch.source)
-        return memory
+        return read_once(self.encoder, batch.source)
 
     def loss(self, batch: Batch) -> Loss:
         assert batch.target is not None
@@ -83,17 +82,16 @@ class Seq2Seq(System):
         assert batch.source is not None
         memory = self.read(batch)
         found = search.search(self.decoder, memory, attention=attention)
-        if self.source.space.vocabulary is None:
+        names = self.source.names(batch.source)
+        if names is None:
+            if len(memory.grid) == 1:  # sounds and films: each row has positions of its own number
+                own = [(int(length),) for length in memory.mask_BS.sum(dim=1)]
+                return [prediction(hypotheses, self.target, places(grid), grid) for hypotheses, grid in zip(found, own, strict=True)]
             cells, grid = places(memory.grid), memory.grid
             return [prediction(hypotheses, self.target, cells, grid) for hypotheses in found]
         return [
-            prediction(hypotheses, self.target, tokens, (len(tokens),))
-            for hypotheses, tokens in zip(found, self._tokens(batch.source), strict=True)
+            prediction(hypotheses, self.target, tokens, (len(tokens),)) for hypotheses, tokens in zip(found, names, strict=True)
         ]
-
-    def _tokens(self, source: Padded) -> list[list[str]]:
-        rows = zip(source.values.tolist(), source.lengths_B.tolist(), strict=True)
-        return [self.source.symbols(ids[:length]) for ids, length in rows]
 
     @torch.inference_mode()
     def score(self, batch: Batch) -> list[list[float]]:

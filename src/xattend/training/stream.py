@@ -19,7 +19,7 @@ class Stream:
 
     def __init__(self, split: Split, settings: TrainingSettings, group: Group, standing: Standing) -> None:
         self.split, self.workers, self.group, self.standing = split, settings.workers, group, standing
-        self.batches = Batches(split, tokens=settings.tokens, sentences=settings.sentences, seed=settings.seed)
+        self.batches = Batches(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed)
         self.plan: list[Any] = []
         self._loaded: Iterator[Batch] | None = None
 
@@ -45,7 +45,8 @@ class Stream:
         if self._loaded is None:
             # a process with no rows in a batch loads one all the same, and leaves it aside, so that all keep step
             shares: list[Any] = [self.group.share(rows) if self.group.rank < len(rows) else rows[:1] for rows in self.plan]
-            self._loaded = iter(loader(self.split, shares, self.standing.position, self.workers))
+            split = self.split.at(self.standing.epoch)
+            self._loaded = iter(loader(split, shares, self.standing.position, self.workers))
         batch = next(self._loaded)
         return rows, batch if self.group.rank < len(rows) else None
 

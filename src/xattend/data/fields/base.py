@@ -67,6 +67,13 @@ class Field:
         """What to call each id on an axis or in a list."""
         raise NotImplementedError
 
+    def names(self, source: Padded) -> list[list[str]] | None:
+        """What to call the positions of each row of a source; None if they are places and not words."""
+        if self.space.vocabulary is None:
+            return None
+        rows = zip(source.values.tolist(), source.lengths_B.tolist(), strict=True)
+        return [self.symbols(ids[:length]) for ids, length in rows]
+
     def words(self, ids: Sequence[int]) -> list[int]:
         """For each id the index of the word it belongs to."""
         raise NotImplementedError

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from xattend.data.readers.base import Row
 from xattend.data.readers.lines import BadRow
 from xattend.data.tasks.base import Frame
 from xattend.errors import UserError
-from xattend.types import Padded
+from xattend.types import Padded, first_of
 
 KEY = 8  # numbers of a key: 32 bytes
 TOGETHER = 32  # pictures that a frozen network reads at once
@@ -39,7 +39,9 @@ class Collator:
         self.store = store
 
     def __call__(self, rows: Sequence[Ids]) -> Padded:
-        return padded([self.store[np.asarray(row, "<i4").tobytes()] for row in rows])
+        keys = [np.asarray(row, "<i4").tobytes() for row in rows]
+        records = {key: self.store[key] for key in set(keys)}
+        return padded([records[key] for key in keys])._replace(first_B=first_of(keys))
 
 
 def padded(records: Sequence[Array]) -> Padded:
@@ -57,6 +59,7 @@ class Media(Field):
     """What kinds of media share. A kind says what it looks at (`look`), how it is decoded, and what a record is."""
 
     media = True
+    things: ClassVar[str] = "pictures"  # what a message calls them
     eos = False
     max_length = None
     share = None
@@ -126,7 +129,7 @@ class Media(Field):
     def taking(self, progress: Progress) -> Iterator[None]:
         self._keys, self._waiting, self._counts = {}, {}, Counter()
         self._progress = progress
-        waits = "waiting for another process that reads the same pictures"
+        waits = f"waiting for another process that reads the same {self.things}"
         with self.store.writer(self.made_by(), lambda: progress(waits, 0)) as self._writer:
             try:
                 yield
@@ -159,7 +162,7 @@ class Media(Field):
         self._counts["odd"] += item.odd
         self._counts["read"] += 1
         if self._counts["read"] % TOGETHER == 0:
-            self._progress("reading pictures", self._counts["read"])
+            self._progress(f"reading {self.things}", self._counts["read"])
         return key
 
     def _finish_waiting(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from xattend.errors import UserError
 
 Frame = np.ndarray[Any, np.dtype[np.uint8]]  # [height, width, 3]
+Sound = np.ndarray[Any, np.dtype[np.int16]]  # samples
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1, as shares of the picture's width and height
 
 
@@ -32,6 +33,16 @@ class Task:
     def draw(spec: str) -> list[Frame]:
         """The frames that a source `TASK:SPEC` names, one for a picture; the same pixels on every machine."""
         raise UserError(f"'{spec}' is no picture: this task draws none")
+
+    @staticmethod
+    def sound(spec: str, rate: int) -> Sound:
+        """The samples that a source `TASK:SPEC` names, so many a second."""
+        raise UserError(f"'{spec}' is no sound: this task makes none")
+
+    @staticmethod
+    def strokes(spec: str) -> list[tuple[int, int, int]]:
+        """The pen's points that a text `TASK:SPEC` names: across, down, and whether it is lifted there."""
+        raise UserError(f"'{spec}' is no handwriting: this task writes none")
 
     def gold(self, source: str, target: str) -> list[Box | None]:
         """For each word of the target the box of what it speaks of, or None; nothing at all if the task cannot tell."""

@@ -1,4 +1,4 @@
-"""Films of two digits and what they do: `digit 3 moves left then up while digit 7 stays`.
+"""Films of one digit or two and what they do: `digit 3 moves left then up while digit 7 stays`.
 
 After Moving MNIST (Srivastava et al. 2015), with digits written in several faces, sizes and angles. Which digits there are takes
 frames to see; where they go takes time: played backwards, a film has the same frames and mostly another caption (not if both
@@ -15,6 +15,7 @@ named first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from random import Random
 from typing import Annotated, Any, ClassVar
 
@@ -45,16 +46,16 @@ def does(legs: tuple[str, str]) -> str:
 
 
 def caption(film: Film) -> str:
-    """What the two digits do, the smaller one first."""
+    """What the digits do, the smaller one first."""
     return " while ".join(f"digit {digit.digit} {does(digit.legs)}" for digit in sorted(film.digits, key=lambda digit: digit.digit))
 
 
-def random_film(draw: Random, fonts: list[str], frames: int, side: int) -> Film:
-    """Two different digits that are apart for half of the film at least, so that neither hides the other."""
+def random_film(draw: Random, fonts: list[str], frames: int, side: int, count: int) -> Film:
+    """Different digits that are apart for half of the film at least, so that neither hides the other."""
     while True:
-        names = draw.sample("0123456789", 2)
+        names = draw.sample("0123456789", count)
         digits = tuple(_random_digit(draw, name, draw.choice(fonts), frames, side) for name in sorted(names))
-        if 2 * _apart(digits[0], digits[1], frames) >= frames:
+        if all(2 * _apart(one, other, frames) >= frames for one, other in combinations(digits, 2)):
             return Film(digits, frames, side, draw.randrange(10_000))
 
 
@@ -90,6 +91,7 @@ class MovingDigits(Task):
         self, *,
         frames: Annotated[int, pydantic.Field(ge=4, le=100), "frames of a film"] = 20,
         side: Annotated[int, pydantic.Field(ge=32, le=256), "pixels of the picture's side"] = 64,
+        digits: Annotated[int, pydantic.Field(ge=1, le=2), "digits of a film"] = 2,
         fonts: Annotated[list[Face] | None, "faces to write digits in; by default all"] = None,
         rows: Rows = 10_000,
         seed: Seed = 1,
@@ -98,7 +100,7 @@ class MovingDigits(Task):
             raise UserError("'fonts' names no face: take it out for all of them")
         if 2 * ((frames - 1) // 2) > side - LARGEST * side // 64:
             raise UserError(f"frames = {frames}: at a pixel a frame digits would leave the picture: set fewer, or a larger 'side'")
-        self.frames, self.side, self.seed = frames, side, seed
+        self.frames, self.side, self.digits, self.seed = frames, side, digits, seed
         self.faces: list[str] = list(fonts or faces.FACES)
         self.sizes = split_sizes(rows)
 
@@ -108,7 +110,7 @@ class MovingDigits(Task):
         rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
         seen: set[str] = set()
         while any(len(rows[split]) < size for split, size in self.sizes.items()):
-            film = random_film(draw, self.faces, self.frames, self.side)
+            film = random_film(draw, self.faces, self.frames, self.side, self.digits)
             key = " ".join(digit.text for digit in film.digits)  # the ground makes no other film of it
             place = share(key)
             split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"

@@ -1,0 +1,184 @@
+"""From a sound's file to samples, or to features that somebody else made, with every kind of bad file told apart.
+
+Rate, channels and length are read from the header, and a file with too many samples, none, or fewer bytes than its header promises is
+refused before anything is decoded. WAV, FLAC and Ogg are read by libsndfile (the extra `sound`); 8 to 32 bits and floats become numbers
+between -1 and 1, several channels become their mean, and another rate is brought to the wanted one by a windowed sinc:
+
+    y(t) = sum_n x(n) h(t - n),   h(t) = 2 c sinc(2 c t) cos^2(pi t / 2 w) for |t| <= w,   c = .475 min(1, new / old)
+
+Features: `.npy`, an array [frames, width]; `.mfc`, CMU Sphinx's, a count of four bytes and then floats of four bytes, big-endian.
+
+>>> tone = np.sin(np.arange(1600) * 2 * np.pi * 100 / 16000).astype(np.float32)  # 100 Hz for a tenth of a second
+>>> half = resampled(tone, 16000, 8000)
+>>> len(half), float(np.abs(half[100:700] - np.sin(np.arange(100, 700) * 2 * np.pi * 100 / 8000)).max()) < 0.001
+(800, True)
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xattend.data.readers.lines import BadRow
+
+Samples = np.ndarray[Any, np.dtype[np.float32]]
+Features = np.ndarray[Any, np.dtype[np.float32]]  # [frames, width]
+ZEROS = 16  # crossings of the sinc to either side
+HUGE = 1e4  # a feature further from zero than this is no feature
+
+
+class Header(NamedTuple):
+    """What a sound's file says of itself."""
+
+    rate: int
+    channels: int
+    samples: int  # of one channel
+
+
+def header(path: Path, max_seconds: float) -> Header:
+    """The header of a file that may be decoded; else a BadRow that says why not."""
+    size = _size(path)
+    if size == 0:
+        raise BadRow("a sound's file is empty", f"{path}: the file is empty: get it again")
+    try:
+        with _library(path).SoundFile(str(path)) as sound:
+            found = Header(int(sound.samplerate), int(sound.channels), int(sound.frames))
+            kind = str(sound.format)
+    except (RuntimeError, OSError, TypeError) as error:
+        raise BadRow("not a sound", f"{path}: not a sound, or of a kind that is not read (read are WAV, FLAC, Ogg): {error}") from None
+    if found.samples <= 0:
+        raise BadRow("a sound without samples", f"{path}: there is no sample in it")
+    if kind in ("WAV", "WAVEX"):
+        _whole_wav(path, size)
+    if kind == "OGG":
+        _whole_ogg(path, size)
+    if found.samples > max_seconds * found.rate:
+        seconds = found.samples / found.rate
+        said = f"{seconds:.1f} seconds, more than max_seconds = {max_seconds:g}: cut it, or raise max_seconds if you trust it"
+        raise BadRow("a sound too long", f"{path}: {said}")
+    return found
+
+
+def read(path: Path, rate: int, max_seconds: float) -> Samples:
+    """A file's samples at the wanted rate, one channel; a BadRow if they cannot be had."""
+    promised = header(path, max_seconds)
+    try:
+        samples_NC, _ = _library(path).read(str(path), dtype="float32", always_2d=True)
+    except (RuntimeError, OSError) as error:
+        raise _cut_off(path, str(error)) from None
+    if len(samples_NC) < promised.samples:
+        raise _cut_off(path, f"{promised.samples} samples are announced, and {len(samples_NC)} are there")
+    if not np.isfinite(samples_NC).all():
+        raise BadRow("a sound with samples that are no numbers", f"{path}: some of its samples are no numbers (NaN or infinite)")
+    return resampled(samples_NC.mean(axis=1), promised.rate, rate)
+
+
+def resampled(samples: Samples, old: int, new: int) -> Samples:
+    """The same sound at another rate."""
+    if old == new:
+        return samples
+    import torch
+
+    common = math.gcd(old, new)
+    old, new = old // common, new // common
+    cut = 0.475 * min(1.0, new / old)  # a little below half the lower rate, in cycles a sample of the old one
+    reach = math.ceil(ZEROS / (2 * cut))
+    # output n lies at input n old / new: `new` filters take turns, each over `old` inputs further
+    at_PW = np.arange(-reach, reach + old) - np.arange(new)[:, None] * old / new
+    window_PW = np.where(np.abs(at_PW) <= reach, np.cos(at_PW * math.pi / 2 / reach) ** 2, 0.0)
+    filters_PW = (2 * cut * np.sinc(2 * cut * at_PW) * window_PW).astype(np.float32)
+    padded = np.pad(samples, (reach, reach + old))
+    found = torch.nn.functional.conv1d(torch.from_numpy(padded)[None, None], torch.from_numpy(filters_PW)[:, None], stride=old)
+    turned: Samples = found[0].T.reshape(-1)[: -(-len(samples) * new // old)].numpy()
+    return turned
+
+
+def features(path: Path, width: int, max_frames: int) -> Features:
+    """Features that were computed elsewhere: [frames, width]."""
+    size = _size(path)
+    found = _npy(path, max_frames) if path.suffix.lower() == ".npy" else _mfc(path, size, width, max_frames)
+    if found.ndim != 2 or found.shape[1] != width:
+        raise BadRow("features of another width", f"{path}: features of shape {found.shape}, and [frames, {width}] is read: set 'size'")
+    if not len(found):
+        raise BadRow("a sound without samples", f"{path}: there is no frame in it")
+    if not np.isfinite(found).all() or np.abs(found).max() > HUGE:
+        raise BadRow("features that are no numbers", f"{path}: some of its features are no numbers, or beyond {HUGE:g}: is it of another byte order?")
+    return found
+
+
+def _npy(path: Path, max_frames: int) -> Features:
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)  # nothing but the header is read yet
+        if found.dtype.kind not in "fiu" or found.ndim != 2:
+            raise ValueError(f"an array of {found.dtype} with {found.ndim} axes")
+        if len(found) > max_frames:
+            raise _too_many(path, len(found), max_frames)
+        return np.asarray(found, np.float32)
+    except (ValueError, OSError, EOFError) as error:
+        raise BadRow("not an array of features", f"{path}: not an array [frames, width] as NumPy saves it: {error}") from None
+
+
+def _mfc(path: Path, size: int, width: int, max_frames: int) -> Features:
+    with path.open("rb") as stream:
+        start = stream.read(4)
+        count = struct.unpack(">i", start)[0] if len(start) == 4 else -1
+        if count < 0 or count % width:
+            raise BadRow("not a file of features", f"{path}: not CMU features of {width} numbers a frame (a count of four bytes comes first, big-endian)")
+        if count // width > max_frames:
+            raise _too_many(path, count // width, max_frames)
+        if 4 + 4 * count != size:
+            raise _cut_off(path, f"{count} numbers are announced, and there are {(size - 4) // 4}")
+        return np.frombuffer(stream.read(4 * count), ">f4").astype(np.float32).reshape(-1, width)
+
+
+def _too_many(path: Path, frames: int, most: int) -> BadRow:
+    return BadRow("a sound too long", f"{path}: {frames} frames, more than max_seconds allows ({most}): raise max_seconds if you trust it")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise BadRow("a sound that cannot be opened", f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _library(path: Path) -> Any:
+    try:
+        import soundfile
+    except (ImportError, OSError):  # OSError: the package is there and its library is not
+        said = f"{path}: sounds are read by a package that is not here: pip install 'xattend[sound]'"
+        raise BadRow("a sound, and no package to read it", said) from None
+    return soundfile
+
+
+def _cut_off(path: Path, why: str) -> BadRow:
+    return BadRow("a sound cut off or damaged", f"{path}: the sound is cut off or damaged ({why}): get it again")
+
+
+def _whole_wav(path: Path, size: int) -> None:
+    """libsndfile reads what is there and says nothing; the header says what should be."""
+    with path.open("rb") as stream:
+        place = 12
+        while place + 8 <= size:
+            stream.seek(place)
+            name, length = struct.unpack("<4sI", stream.read(8))
+            if name == b"data":
+                if place + 8 + length > size and length != 0xFFFFFFFF:  # streamed files have no length
+                    raise _cut_off(path, f"{length} bytes of sound are announced, and {size - place - 8} are there")
+                return
+            place += 8 + length + length % 2
+
+
+def _whole_ogg(path: Path, size: int) -> None:
+    """The last page of an Ogg stream says that it is the last, and how long it is."""
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - 70_000))
+        tail = stream.read()
+    page = tail[max(0, tail.rfind(b"OggS")) :]
+    segments = page[26] if len(page) > 26 else 0
+    if len(page) <= 26 or not page[5] & 4 or len(page) < 27 + segments + sum(page[27 : 27 + segments]):
+        raise _cut_off(path, "its last page is missing or not whole")

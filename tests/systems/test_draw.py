@@ -1,0 +1,174 @@
+"""DRAW, its control and the soft-window classifier: the bound's parts by hand, noise, independence of the batch, and learning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from tests.systems import pictures
+from xattend.errors import UserError
+from xattend.glimpses import Gaussian
+from xattend.search.greedy import Greedy
+from xattend.systems.draw import Draw
+from xattend.systems.generative import Generative, divergence
+from xattend.types import Batch, Padded
+
+SMALL: dict[str, Any] = {"kind": "draw", "steps": 3, "size": 24, "code": 4, "read": {"kind": "gaussian", "size": 3}, "write": {"kind": "gaussian", "size": 4}}
+KINDS: list[dict[str, Any]] = [SMALL, {**SMALL, "read": "whole", "write": "whole"}, {"kind": "vae", "size": 24, "code": 4}]
+each_kind = pytest.mark.parametrize("given", KINDS, ids=["draw", "without attention", "vae"])
+
+
+def painter(given: dict[str, Any]) -> Generative:
+    model = pictures.system(system=given)
+    assert isinstance(model, Generative)
+    return model
+
+
+def black_and_white(size: int, seed: int) -> Batch:
+    rows = pictures.batch(size, seed)
+    assert rows.source is not None
+    return Batch(Padded((rows.source.values > 0.5).float(), rows.source.mask_BS), rows.target, rows.rows)
+
+
+@each_kind
+def test_the_codes_price_is_that_of_every_step_and_every_number(given: dict[str, Any]) -> None:
+    """A code of mean 1 and deviation 1 costs half a nat a number; one that is the prior costs nothing."""
+    model, rows = painter(given), black_and_white(2, 1)
+    for mean, price in ((1.0, 0.5), (0.0, 0.0)):
+        torch.nn.init.zeros_(model.to_code.weight)  # type: ignore[arg-type, union-attr]
+        model.to_code.bias.data = torch.tensor([mean] * 4 + [0.0] * 4)  # type: ignore[union-attr]
+        _, code_B = model.bound(model.pictures(rows))
+        assert code_B.tolist() == pytest.approx([model.steps * 4 * price] * 2, abs=1e-5)
+    assert float(divergence(torch.zeros(1, 1), torch.full((1, 1), math.log(2.0)))) == pytest.approx(0.5 * (4 - math.log(4) - 1))
+
+
+@each_kind
+def test_an_empty_canvas_costs_a_bit_a_pixel(given: dict[str, Any]) -> None:
+    model = painter(given)
+    for weight in model.parameters():
+        torch.nn.init.zeros_(weight)
+    picture_B, _ = model.bound(model.pictures(black_and_white(3, 1)))
+    assert picture_B.tolist() == pytest.approx([pictures.SIDE**2 * math.log(2)] * 3, rel=1e-5)
+
+
+@each_kind
+def test_noise_is_new_at_every_step_and_the_pictures_own_in_evaluation(given: dict[str, Any]) -> None:
+    model, rows = painter(given).eval(), model_rows()
+    for training in (True, False):
+        noise_TBZ = model.train(training).noise(model.pictures(rows))
+        assert noise_TBZ.shape == (model.steps, 6, 4)
+        assert noise_TBZ[:, 0].unique().numel() == 4 * model.steps  # of one picture; there are equal ones among them
+    together, alone = model.score(rows), model.score(rows.part(slice(4, 5)))
+    assert alone[0] == pytest.approx(together[4], rel=1e-5)
+    assert model.score(rows) == together
+
+
+def model_rows() -> Batch:
+    return black_and_white(6, 2)
+
+
+def test_the_first_window_is_the_whole_picture() -> None:
+    model = painter(SMALL).eval()
+    trace = model.predict(model_rows(), Greedy(), attention=True)[0].trace
+    assert trace is not None
+    assert trace.boxes_TK4 is not None
+    assert trace.boxes_TK4.shape == (3, 2, 4)
+    assert trace.kind == "canvas"
+    assert trace.heads == ["read", "write"]
+    assert trace.pixels is not None
+    assert trace.pixels.shape == (3, pictures.SIDE, pictures.SIDE, 3)
+    # from half a stride before the first pixel to half a stride behind the last: (16 - 1) / (3 - 1) wide
+    assert trace.boxes_TK4[0, 0, 2] - trace.boxes_TK4[0, 0, 0] == pytest.approx(3 * 7.5 / 16, abs=1e-5)
+
+
+@each_kind
+def test_samples_are_painted_step_by_step(given: dict[str, Any]) -> None:
+    model = painter(given).eval()
+    film_TBCHW = model.sample(5, seed=1)
+    assert film_TBCHW.shape == (model.steps, 5, 1, pictures.SIDE, pictures.SIDE)
+    torch.testing.assert_close(film_TBCHW, model.sample(5, seed=1))
+    assert not torch.equal(film_TBCHW, model.sample(5, seed=2))
+    assert bool(((film_TBCHW >= 0) & (film_TBCHW <= 1)).all())
+
+
+def test_draw_is_its_equations() -> None:
+    """Step by step, the picture and what is missing of it read one after the other."""
+    torch.manual_seed(1)
+    model, rows = painter(SMALL), model_rows()
+    assert isinstance(model, Draw)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    picture, window = model.pictures(rows), Gaussian(model.space, size=3)
+    noise = model.noise(picture)
+    painted = model.paint(picture, noise)
+    canvas, code, h_enc, h_dec = model.blank.expand_as(picture), torch.zeros(6), model.encoder.start(6), model.decoder.start(6)
+    assert model.place_read is not None
+    for t in range(3):
+        missing = picture - torch.sigmoid(canvas)
+        where = model.place_read(h_dec[0])
+        seen = [window.read(window.bind(part), where).view(6, 3, 1, 3) for part in (picture, missing)]
+        h_enc = model.encoder(torch.cat([torch.cat(seen, dim=2).flatten(1), h_dec[0]], dim=1), h_enc)
+        mean, log_std = model.to_code(h_enc[0])[:, :4], model.to_code(h_enc[0])[:, 4:]
+        prior, posterior = torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(mean, log_std.exp())
+        code = code + torch.distributions.kl_divergence(posterior, prior).sum(dim=1)
+        h_dec = model.decoder(mean + log_std.exp() * noise[t], h_dec)
+        stroke = model.stroke(h_dec[0])
+        canvas = canvas + model.write.write(stroke[:, :16], stroke[:, 16:])
+    torch.testing.assert_close(painted.canvas_BCHW, canvas)
+    torch.testing.assert_close(painted.code_B, code)
+
+
+@each_kind
+def test_it_learns_to_paint(given: dict[str, Any]) -> None:
+    model = painter(given)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+    torch.manual_seed(5)
+    for step in range(80):
+        loss = model.train().loss(black_and_white(32, step))
+        optimiser.zero_grad()
+        (loss.total / 32).backward()
+        optimiser.step()
+    nats = -sum(score[0] for score in model.eval().score(black_and_white(64, 999))) / 64
+    assert nats < 60, nats  # four pictures could do with log 4; an empty canvas costs 177
+    assert set(loss.parts) == {"picture", "code"}
+
+
+def test_the_classifier_with_soft_windows_learns_and_shows_where_it_looked() -> None:
+    encoder = {"kind": "glimpses", "glimpse": {"kind": "gaussian", "size": 4}, "looks": 3, "size": 32, "inner": 32}
+    model = pictures.system(system={"kind": "classify"}, encoder=encoder)
+    pictures.learn(model, 80, lr=0.01, rows=32)
+    assert pictures.right(model) > 0.95
+    trace = model.predict(pictures.batch(2, 3), Greedy(), attention=True)[1].trace
+    assert trace is not None
+    assert trace.boxes_TK4 is not None
+    assert trace.boxes_TK4.shape == (3, 1, 4)
+
+
+@pytest.mark.parametrize("encoder", [{"widths": [32, 32]}, {"widths": [32], "filters": 4, "filter": 4, "stride": 4}])
+def test_its_controls_learn(encoder: dict[str, Any]) -> None:
+    model = pictures.system(system={"kind": "classify"}, encoder={"kind": "dense", **encoder})
+    pictures.learn(model, 60, lr=0.01, rows=32)
+    assert pictures.right(model) > 0.95
+
+
+def test_a_writer_with_draws_glimpses_learns() -> None:
+    """Sequence to sequence, its memory what was seen at each look: a captioner with DRAW's window."""
+    model = pictures.system(
+        system={"kind": "seq2seq"}, encoder={"kind": "glimpses", "glimpse": {"kind": "gaussian", "size": 4}, "looks": 3, "size": 32, "inner": 32},
+        attention={"kind": "additive", "size": 16}, decoder={"kind": "rnn", "size": 32, "embedding": 8},
+    )  # fmt: skip
+    pictures.learn(model, 120)
+    assert pictures.right(model) > 0.85
+    trace = model.predict(pictures.batch(2, 3), Greedy(), attention=True)[0].trace
+    assert trace is not None
+    assert trace.weights_THS.shape == (2, 1, 3)  # a word and the end, over three looks
+
+
+def test_hard_windows_are_refused() -> None:
+    with pytest.raises(UserError, match="hard glimpse"):
+        painter({**SMALL, "read": "retina"})
+    with pytest.raises(UserError, match="hard glimpse"):
+        pictures.system(system={"kind": "classify"}, encoder={"kind": "glimpses", "glimpse": "retina"})
