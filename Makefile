@@ -18,6 +18,7 @@ demo: .venv/installed
 	@echo
 	$(BIN)/xattend report $(RUN)
 	@echo "Now yours:  $(BIN)/xattend predict $(RUN) Amsterdam Reykjavik --attention"
+	@echo "In a browser:  $(BIN)/xattend view $(RUN)"
 
 test: .venv/developed
 	$(BIN)/ruff check src tests

@@ -200,7 +200,10 @@ def test_the_command_stops_cleanly(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         http.client.HTTPConnection("127.0.0.1", port, timeout=20).request("GET", "/")
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        try:
+            out, err = running.communicate(timeout=60)
+        finally:
+            running.kill()  # nothing to do if it has stopped
     assert running.returncode == 0
     assert out.strip() == "stopped"
     assert err == ""

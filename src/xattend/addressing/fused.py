@@ -3,7 +3,7 @@
 The plain way is the chain content, interpolation, shift, sharpen of slots.py, which is the reference in tests. One write head, which stands
 first among the heads. What a step needs most time for is starting kernels and noting them for the gradient; here nothing is noted.
 
->>> step(torch.zeros(2, 3 * 9 + 6), torch.rand(2, 5, 3), torch.rand(2, 3, 5).softmax(dim=-1), 0.0)[2].shape
+>>> TuringStep.apply(torch.zeros(2, 3 * 9 + 6), torch.rand(2, 5, 3), torch.rand(2, 3, 5).softmax(dim=-1), 0.0)[2].shape
 torch.Size([2, 2, 3])
 
 Shapes: B batch, H heads, R read heads (H - 1), N slots, M width of a slot, S shifts, P = M + 1 + 1 + S + 1 numbers of a head,
@@ -22,8 +22,11 @@ SMALL, TINY = 1e-6, 1e-8  # those of content.py and sharpen.py
 CLIP = 20.0  # the controller's numbers are cut to [-CLIP, CLIP]
 
 
-class _Step(torch.autograd.Function):
-    """numbers_BX, memory_BNM, last_BHN, least -> memory after the step, weights_BHN, vectors_BRM."""
+class TuringStep(torch.autograd.Function):
+    """numbers_BX, memory_BNM, last_BHN, least -> memory after the step, weights_BHN, vectors_BRM.
+
+    The numbers are those of each head, the write head first, and what to erase and to add.
+    """
 
     @staticmethod
     def forward(ctx: Any, raw: Tensor, memory: Tensor, last: Tensor, least: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,11 +157,3 @@ def uncut(raw_BX: Tensor, parts: list[Tensor]) -> Tensor:
     """The gradient of the controller's numbers from those of their parts; numbers that were cut have none."""
     return torch.cat([part.flatten(1) for part in parts], dim=1).masked_fill_(raw_BX.abs() > CLIP, 0.0)
 
-
-def step(numbers_BX: Tensor, memory_BNM: Tensor, last_BHN: Tensor, least: float) -> tuple[Tensor, Tensor, Tensor]:
-    """memory_BNM after the step, weights_BHN with the write head first, vectors_BRM that were read.
-
-    The numbers are those of each head, then what to erase and to add.
-    """
-    memory_BNM, weights_BHN, vectors_BRM = _Step.apply(numbers_BX, memory_BNM, last_BHN, least)  # type: ignore[no-untyped-call]
-    return memory_BNM, weights_BHN, vectors_BRM

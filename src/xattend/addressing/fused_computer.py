@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from xattend.addressing.fused import CLIP, find, of_sigmoid, of_softmax, uncut, unfind, unwrite
 
 SMALL = 1e-6  # that of allocation.py
+KEPT = ("usage", "links", "written")  # what the parts of the chains keep, in the order of `Kept`
 
 
 class Kept(NamedTuple):
@@ -37,8 +38,11 @@ class Kept(NamedTuple):
         return self.heads_BHN[:, 1:]
 
 
-class _Step(torch.autograd.Function):
-    """numbers_BX, the parts of Kept, least of write and read -> the parts of Kept, vectors_BRM."""
+class ComputerStep(torch.autograd.Function):
+    """numbers_BX, the parts of Kept, least of write and read -> the parts of Kept after the step, vectors_BRM.
+
+    The numbers are those of the write head, of each read head, and what to erase and to add.
+    """
 
     @staticmethod
     def forward(ctx: Any, raw: Tensor, *rest: Any) -> tuple[Tensor, ...]:
@@ -151,8 +155,3 @@ def _others(factors_BRN: Tensor, product_BN: Tensor) -> Tensor:
     after_BRN = torch.cat([one_B1N, factors_BRN[:, 1:].flip(1)], dim=1).cumprod(dim=1).flip(1)
     return before_BRN * after_BRN
 
-
-def step(numbers_BX: Tensor, kept: Kept, least: tuple[float, float]) -> tuple[Tensor, Kept]:
-    """vectors_BRM that were read, and what is kept. The numbers are those of the write head, of each read head, and what to erase and to add."""
-    *after, vectors_BRM = _Step.apply(numbers_BX, *kept, *least)  # type: ignore[no-untyped-call]
-    return vectors_BRM, Kept(*after)

@@ -27,10 +27,10 @@ import torch
 from torch import Tensor, nn
 
 from xattend import registry
-from xattend.addressing import fused, fused_computer
 from xattend.addressing.base import Addressing, PartState, Seen
 from xattend.addressing.content import Content
-from xattend.addressing.fused import CLIP
+from xattend.addressing.fused import CLIP, TuringStep
+from xattend.addressing.fused_computer import KEPT, ComputerStep
 from xattend.errors import UserError
 
 BLANK = 1e-6  # what an untouched slot holds: a constant is learnt from better than chance or learnt values (Collier and Beel 2018)
@@ -107,7 +107,7 @@ class Slots(nn.Module):
     def forward(self, numbers_BX: Tensor, state: SlotsState) -> tuple[Tensor, SlotsState]:
         """One step: vectors_BRM that were read, and the state."""
         if self.fused:
-            return self._turing(numbers_BX, state) if self.together else self._computer(numbers_BX, state)
+            return self._fused(numbers_BX, state)
         write_BX, read_BX, change_BX = torch.split(numbers_BX.clamp(-CLIP, CLIP), self.sizes, dim=1)
         change_BW2M = change_BX.reshape(-1, self.writes, 2, self.width)
         last_BHN, last_BWN, last_BRN = state.heads_BHN, state.heads_BHN[:, : self.writes], state.heads_BHN[:, self.writes :]
@@ -129,15 +129,17 @@ class Slots(nn.Module):
             weights_BHN, kept = part(numbers_BHP, weights_BHN, seen, kept)
         return weights_BHN, kept
 
-    def _turing(self, numbers_BX: Tensor, state: SlotsState) -> tuple[Tensor, SlotsState]:
-        memory_BNM, heads_BHN, vectors_BRM = fused.step(numbers_BX, state.memory_BNM, state.heads_BHN, _least(self.write[0]))
-        return vectors_BRM, SlotsState(memory_BNM, heads_BHN, vectors_BRM, state.kept)
+    def step(self, state: SlotsState) -> tuple[type[torch.autograd.Function], list[Tensor], list[float]]:
+        """The fused step, and what it is given besides the numbers: the memory and all that is kept, and the least beta of each chain."""
+        least = [_least(chain[0]) for chain in (self.write, self.read) if len(chain)]
+        if self.together:
+            return TuringStep, [state.memory_BNM, state.heads_BHN], least
+        return ComputerStep, [state.memory_BNM, *(state.kept[name] for name in KEPT), state.heads_BHN], least
 
-    def _computer(self, numbers_BX: Tensor, state: SlotsState) -> tuple[Tensor, SlotsState]:
-        kept = fused_computer.Kept(state.memory_BNM, state.kept["usage"], state.kept["links"], state.kept["written"], state.heads_BHN)
-        vectors_BRM, new = fused_computer.step(numbers_BX, kept, (_least(self.write[0]), _least(self.read[0])))
-        named = {"usage": new.usage_BN, "links": new.links_BNN, "written": new.written_BN}
-        return vectors_BRM, SlotsState(new.memory_BNM, new.heads_BHN, vectors_BRM, named)
+    def _fused(self, numbers_BX: Tensor, state: SlotsState) -> tuple[Tensor, SlotsState]:
+        step, given, least = self.step(state)
+        memory_BNM, *kept, heads_BHN, vectors_BRM = step.apply(numbers_BX, *given, *least)  # type: ignore[no-untyped-call]
+        return vectors_BRM, SlotsState(memory_BNM, heads_BHN, vectors_BRM, dict(zip(KEPT, kept)))
 
 
 def _least(part: nn.Module) -> float:

@@ -69,6 +69,8 @@ def gather(run: Path, split: str | None, count: int, data_dir: Path | None) -> F
     if split not in data.splits or not len(data.splits[split]):
         raise UserError(f"the run's data has no {split} rows ({', '.join(data.splits)} only): choose another --split", file=run)
     model = Model.load(run)
+    if not model.system.writes:
+        raise UserError("this model writes no text, so there is nothing to score and show row by row: see its page in docs/systems", file=run)
     if model.source is not None and isinstance(data.source, Media):
         model.source.settle(data.source.places)  # --data may have moved the pictures
     search, held_out = model.search(), data.splits[split]

@@ -44,11 +44,12 @@ def card(model: Model, run: Run, data: Data, log: list[dict[str, Any]]) -> list[
 def _side(field: Any) -> str:
     if field is None:
         return ""
-    if field.media:
-        shape = " x ".join(map(str, field.space.features))
+    space = field.space.beside or field.space
+    if field.media or space.vocabulary is None:
+        shape = " x ".join(map(str, field.space.features or ()))
         return f"{field.registered_name}, {shape}" + (f", {field.space.grid} places" if field.space.grid else "")
     settings = field.to_json().get("settings", {})
-    return f"{field.registered_name}, unit {settings.get('unit', '?')}, {field.space.symbols():,} symbols (4 of them special)"
+    return f"{field.registered_name}, unit {settings.get('unit', '?')}, {space.symbols():,} symbols (4 of them special)"
 
 
 def length_of(seconds: float) -> str:

@@ -27,14 +27,14 @@ def complete(model: Model, found: Answer, text: str, search: Search | None = Non
     best = found.hypothesis
     written = [*found.tokens, *model.target.symbols([EOS] * found.finished)]
     trace = found.trace or Trace([], written, np.zeros((len(written), 0, 0), dtype=np.float32), (0,))
-    decoder, settings = model.recipe.part("decoder")
+    decoder, settings = model.recipe.part("decoder") if "decoder" in model.recipe.sections else ("", {})
     pixels = model.source.shown(text) if isinstance(model.source, Media) else None
     kind = "text" if pixels is None else "picture" if pixels.ndim == 3 else "film"
     seconds = model.source.seconds(text) if isinstance(model.source, Sound) else None
-    kind = kind if seconds is None else "sound"
+    kind = "sound" if seconds is not None else "memory" if trace.kind == "memory" else kind
     return replace(
         trace, kind=kind, source_text=text, target_text=found.text, logprobs=list(best.token_logprobs) if best else [],
-        heads=head_names(decoder, settings, trace.weights_THS.shape[1]), pixels=pixels, seconds=seconds,
+        heads=trace.heads or head_names(decoder, settings, trace.weights_THS.shape[1]), pixels=pixels, seconds=seconds,
         nbest=[_listed(one, model.target) for one in found.hypotheses], search=settings_of(search) if search else {},
     )  # fmt: skip
 

@@ -28,7 +28,7 @@ from xattend.errors import UserError
 from xattend.types import Trace
 
 FORMAT, VERSION = "xattend-trace", 2
-KINDS = ("text", "picture", "film", "sound")
+KINDS = ("text", "picture", "film", "sound", "memory")
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from xattend import registry
+from xattend.addressing import loop
 from xattend.addressing.slots import Slots, SlotsState
 from xattend.data.fields.bits import SILENT, Bits
 from xattend.data.tasks.bits import Drawn
@@ -86,6 +87,8 @@ class Machine(System):
         inputs_BTC = self.source.vectors(source.values)
         if self.slots is None or self.drive is None:
             return self.output(self.controller.unroll(inputs_BTC))  # type: ignore[no-any-return]
+        if seen is None and loop.fits(self.controller, self.slots):
+            return self.output(torch.cat(loop.run(self.controller, self.drive, self.slots, inputs_BTC), dim=-1))  # type: ignore[no-any-return]
         state, slots = self.controller.start(len(inputs_BTC)), self.slots.start(len(inputs_BTC), self.output.weight)
         hidden, read, vectors_BV = [], [], slots.vectors_BRM.flatten(1)
         projected_BTG, read_VG = self.controller.project(inputs_BTC)
