@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from xattend.cli.scores import Scores
     from xattend.data.corpus import Data
     from xattend.model import Model
+    from xattend.search import Search
+
+
+UNTRAINED = ("about", "search")  # sections of a recipe that do not change what is learned
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,14 @@ class Trial:
             raise UserError(f"{self.name}: {error}") from None
 
     def check_place(self) -> None:
-        """A run that is there already must be of the same recipe and data, or different things would be compared."""
+        """A run that is there already must be of the same training and data, or different things would be compared."""
         from xattend.run import Run
 
         run = Run(self.path)
         if run.manifest.exists():
             run.verify(weights=False)
             there = recipes.load(run.recipe).resolve()  # with settings that are newer than the run
-            if there.dump() != self.recipe.dump() or run.fingerprint != self.data.fingerprint:
+            if there.dump(leave_out=UNTRAINED) != self.recipe.dump(leave_out=UNTRAINED) or run.fingerprint != self.data.fingerprint:
                 raise UserError("holds a run of another recipe or other data: choose another --out, or remove it", file=self.path)
 
     def train(self, console: Any) -> None:
@@ -89,6 +94,11 @@ class Trial:
 
         return Model.load(self.path)
 
+    def search(self, model: Model) -> Search:
+        """As this trial's recipe says: the run's may be older, and other outputs need no other training."""
+        kind, settings = self.recipe.part("search")
+        return model.search(kind=kind, **settings)
+
     def scores(self, split: str, *, variants: bool = False) -> Scores:
         """Every metric on a split, decoded as the recipe says. With `variants`, rows of one source are one question."""
         from xattend.cli.evaluate import rows_of
@@ -97,20 +107,31 @@ class Trial:
         if split not in self.data.splits:
             raise UserError(f"{self.name}: the data has no {split} rows")
         model, held_out = self.model(), self.data.splits[split]
-        return score_rows(model, lambda: rows_of(held_out), model.search(), variants=variants, total=len(held_out))
+        return score_rows(model, lambda: rows_of(held_out), self.search(model), variants=variants, total=len(held_out))
 
     def outputs(self, split: str) -> tuple[list[str], list[str], list[str]]:
         """Sources, what the model writes, and what it should have written; decoded once and kept beside the run."""
         from xattend.cli.evaluate import rows_of
+
+        def decoded() -> list[list[str | None]]:
+            model, rows = self.model(), list(rows_of(self.data.splits[split]))
+            written = [found.text for found in model.predict_rows(iter(rows), self.search(model))]
+            return [[row.source, text, row.target] for row, text in zip(rows, written, strict=True)]
+
+        sources, written, references = (list(column) for column in zip(*self.kept(split, decoded), strict=True))
+        return sources, written, references
+
+    def kept(self, name: str, find: Callable[[], Any]) -> Any:
+        """What was found with this search before, from beside the run; found now and kept there if it was not."""
         from xattend.run import to_json, write_atomic
 
-        file = self.path.with_name(f"{self.path.name}.{split}.json")
-        if not file.exists():
-            model, rows = self.model(), list(rows_of(self.data.splits[split]))
-            written = [found.text for found in model.predict_rows(iter(rows), model.search())]
-            write_atomic(file, to_json([[row.source, text, row.target] for row, text in zip(rows, written, strict=True)]))
-        sources, written, references = (list(column) for column in zip(*json.loads(file.read_text("utf-8")), strict=True))
-        return sources, written, references
+        file, search = self.path.with_name(f"{self.path.name}.{name}.json"), self.recipe.sections["search"]
+        before = json.loads(file.read_text("utf-8")) if file.exists() else None
+        if isinstance(before, dict) and before.get("search") == search:
+            return before["found"]
+        found = find()
+        write_atomic(file, to_json({"search": search, "found": found}))
+        return found
 
     def log(self) -> list[dict[str, Any]]:
         """What training wrote down, line by line."""

@@ -64,6 +64,18 @@ def test_what_is_changed_is_said(reproduce, tmp_path: Path) -> None:
     assert "another recipe" in other.stderr
 
 
+def test_another_search_is_scored_without_another_training(reproduce, tmp_path: Path) -> None:
+    kept = tmp_path / "runs/reproduce-tiny/seed1.scores.json"
+    assert reproduce("tiny", "--trial", "seed1").returncode == 0
+    first = json.loads(kept.read_text())
+    again = reproduce("tiny", "--trial", "seed1", "-s", "search.kind=greedy", "-s", "search.max_extra=0", "-s", "search.max_ratio=0.5")
+    assert again.returncode == 0, again.stderr
+    assert "trained before" in again.stderr
+    second = json.loads(kept.read_text())
+    assert (first["search"]["max_ratio"], second["search"]["max_ratio"]) == (3.0, 0.5)
+    assert second["found"]["test"]["cut"] > first["found"]["test"]["cut"] or second["found"]["test"]["cer"] != first["found"]["test"]["cer"]
+
+
 def test_mistakes_are_one_line(reproduce) -> None:
     unknown = reproduce("tinny")
     assert unknown.returncode == 2

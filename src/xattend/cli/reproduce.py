@@ -97,18 +97,18 @@ def _carried_out(trial: Trial, variants: bool) -> Outcome:
     from rich.console import Console
 
     from xattend.reproductions import Outcome
-    from xattend.run import to_json, write_atomic
     from xattend.trial import finite
 
-    console, file = Console(stderr=True), trial.path.with_name(f"{trial.path.name}.scores.json")
+    console = Console(stderr=True)
     trial.check_place()
     console.print(f"training {trial.name}", highlight=False, markup=False)
     trial.train(console)
-    if not file.exists():
-        scores = {split: finite(trial.scores(split, variants=variants).to_json()) for split in ("validation", "test") if split in trial.data.splits}
-        write_atomic(file, to_json(scores))
-    kept = json.loads(file.read_text("utf-8"))
-    return Outcome(trial, kept.get("validation", {}), kept.get("test", {}), trial.seconds)
+
+    def scored() -> dict[str, Any]:
+        return {split: finite(trial.scores(split, variants=variants).to_json()) for split in ("validation", "test") if split in trial.data.splits}
+
+    found = trial.kept("scores", scored)
+    return Outcome(trial, found.get("validation", {}), found.get("test", {}), trial.seconds)
 
 
 def _record(name: str, found: Reproduction, outcomes: dict[str, Outcome], overrides: tuple[str, ...]) -> dict[str, Any]:
