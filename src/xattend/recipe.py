@@ -62,6 +62,7 @@ class DataSettings(_Settings):
     more: Annotated[str | dict[str, Any] | None, "an embedded task whose training rows are added to those of train"] = None
     validation: Annotated[str | dict[str, str] | None, "the same, for validation"] = None
     test: Annotated[str | dict[str, str] | None, "the same, for the final figure"] = None
+    rows: Annotated[Annotated[int, pydantic.Field(gt=0)] | None, "train on the first so many rows alone; by default on all"] = None
     split: Annotated[dict[Literal["validation", "test"], Fraction] | None, "shares of train to hold out, by a hash of the source side"] = None
     columns: Annotated[dict[Literal["source", "target"], int | str] | None, "which columns; numbers from 1, or names"] = None
     format: Annotated[str | None, "how the files are laid out: scan, cmudict, flickr8k, coco, ...; by default their suffix says"] = None

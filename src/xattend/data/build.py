@@ -51,7 +51,7 @@ class Build:
     def _write_texts(self, fields: Fields) -> dict[str, int]:
         present = [(side, field) for side, field in zip(SIDES, fields) if field is not None]
         sizes: Counter[str] = Counter()
-        overlap = Overlap()
+        overlap, beyond = Overlap(), 0
         # shares are dealt out by source and a task keeps its splits apart, so only held-out files can overlap with train
         files = [name for name in ("validation", "test") if getattr(self.wanted.settings, name) is not None]
         with contextlib.ExitStack() as stack:
@@ -59,6 +59,9 @@ class Build:
                 stack.enter_context(field.taking(self.progress))
             writers: dict[str, list[RowWriter]] = {}
             for count, (name, row) in enumerate(self.wanted.rows(self.report), 1):
+                if name == "train" and sizes[name] == self.wanted.settings.rows:
+                    beyond += 1
+                    continue
                 texts = (row.source, row.target or "") if self.wanted.needs_source else (one_side(row),)
                 if not self._take(row, [(field, text) for (_, field), text in zip(present, texts, strict=True)]):
                     continue
@@ -72,6 +75,8 @@ class Build:
                     overlap.see(name, split_key(self.wanted.key(row)))
                 if count % CHUNK == 0:
                     self.progress("reading", count)
+        if beyond:
+            self.report.notes.append(f"{beyond} train row{'s' * (beyond > 1)} left out: rows = {self.wanted.settings.rows}")
         for _, field in present:
             self.report.notes += field.notes()
         for name in ("train", *(self.wanted.settings.split or {})):

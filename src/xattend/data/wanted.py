@@ -83,9 +83,9 @@ class Wanted:
 
     def _check(self) -> None:
         if self.task is not None:
-            for key in ("more", "validation", "test", "split", "columns", "format", "folder"):
+            for key in ("more", "validation", "test", "rows", "split", "columns", "format", "folder"):
                 if getattr(self.settings, key) is not None:
-                    raise self.recipe.mistake("data", key, f"'{key}' goes with 'train': a task has its own splits and columns")
+                    raise self.recipe.mistake("data", key, f"'{key}' goes with 'train': a task has its own splits, rows and columns")
         for name in self.settings.split or {}:
             if getattr(self.settings, name) is not None:
                 raise self.recipe.mistake("data", "split", f"'{name}' is given as a file and as a share in 'split': choose one")
@@ -146,6 +146,7 @@ class Wanted:
             if self.more is not None:
                 rows["more"] = [self.settings.more, self.more.version()]
         settings = [self.settings.split, self.settings.columns, self.settings.bad_rows, self.needs_source]
+        settings += [] if self.settings.rows is None else [self.settings.rows]
         sides = {side: _set(described) for side, described in self.described.items() if side == "target" or self.needs_source}
         return caches.digest([VERSION, rows, settings, sides, *self._media()])
 

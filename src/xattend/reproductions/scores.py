@@ -24,7 +24,7 @@ class Scores(Reproduction):
     seeds = (1, 2, 3)
 
     def plans(self) -> list[Plan]:
-        short = ("training.minutes=60.0", "training.epochs=12.0")
+        short = ("training.minutes=60.0", "training.epochs=8.0")
         return [
             Plan(f"{kind}-{seed}", "pronounce", (f"attention.kind={kind}", f"training.seed={seed}", *short)) for kind in KINDS for seed in self.seeds
         ]
