@@ -1,7 +1,7 @@
 """A recipe: a TOML file that says what data, which parts and how to train. Every key is checked, none is ignored.
 
 A section of parts ([encoder], [attention], ...) has a `kind` and that part's keyword-only arguments. [data] and
-[training] have the fixed settings below. `resolve` fills in every default; what it gives is saved with the run.
+[training] have the fixed settings of settings.py. `resolve` fills in every default; what it gives is saved with the run.
 
 >>> recipe = parse('[data]\\ntask = "copy"\\n[encoder]\\nkind = "birnn"\\nsize = 32\\n', "mine.toml")
 >>> recipe.section("encoder")["size"]
@@ -16,12 +16,13 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pydantic
 
 from xattend import registry
 from xattend.errors import UserError, suggestion
+from xattend.settings import FIXED, About, DataSettings, Settings, TrainingSettings
 
 # section -> the part it holds when the recipe does not say
 DEFAULT_KINDS = {
@@ -35,70 +36,6 @@ DEFAULT_KINDS = {
     "search": "beam",
 }
 ALWAYS = ("system", "optimiser", "schedule", "search")  # sections of every system; it names the others it uses
-
-
-class _Settings(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(strict=True, extra="forbid")
-
-
-class About(_Settings):
-    """What `xattend recipes` prints."""
-
-    title: Annotated[str, "one line"] = ""
-    paper: Annotated[str, "whose system it is"] = ""
-    task: Annotated[str, "what it learns"] = ""
-    minutes: Annotated[float, "how long it takes on 2 cores"] = 0.0
-    result: Annotated[str, "what it reaches, measured"] = ""
-
-
-Fraction = Annotated[float, pydantic.Field(ge=0.0, le=0.5)]
-
-
-class DataSettings(_Settings):
-    """Where rows come from and how their two sides are read."""
-
-    task: Annotated[str | dict[str, Any] | None, "an embedded task: a name, or { kind = name, setting = value }"] = None
-    train: Annotated[str | dict[str, str] | None, "a .tsv, .jsonl, .dict or .parquet file (.gz and .zip too), or { source = file, target = file }"] = None
-    more: Annotated[str | dict[str, Any] | None, "an embedded task whose training rows are added to those of train"] = None
-    validation: Annotated[str | dict[str, str] | None, "the same, for validation"] = None
-    test: Annotated[str | dict[str, str] | None, "the same, for the final figure"] = None
-    rows: Annotated[Annotated[int, pydantic.Field(gt=0)] | None, "train on the first so many rows alone; by default on all"] = None
-    split: Annotated[dict[Literal["validation", "test"], Fraction] | None, "shares of train to hold out, by a hash of the source side"] = None
-    columns: Annotated[dict[Literal["source", "target"], int | str] | None, "which columns; numbers from 1, or names"] = None
-    format: Annotated[str | None, "how the files are laid out: scan, cmudict, flickr8k, coco, ...; by default their suffix says"] = None
-    folder: Annotated[str | None, "folder that pictures named in rows lie in; by default the recipe's, then --data"] = None
-    source: Annotated[dict[str, Any] | None, "how the source side is read: a field"] = None
-    target: Annotated[dict[str, Any] | None, "how the target side is read: a field"] = None
-    bad_rows: Annotated[Literal["stop", "skip"], "what to do with a row that cannot be read; skipped rows are counted and said"] = "stop"
-
-
-class TrainingSettings(_Settings):
-    """How long, how much at a time, and what to keep."""
-
-    tokens: Annotated[int, pydantic.Field(gt=0), "budget of a batch: its rows times its longest side, in tokens"] = 4096
-    sentences: Annotated[int | None, "at most so many rows in a batch"] = None
-    together: Annotated[int, pydantic.Field(ge=1), "rows that stay in one batch, in the order of the data: those about one picture, which is then read once"] = 1
-    accumulate: Annotated[int, pydantic.Field(gt=0), "micro-batches an update is split into"] = 1
-    steps: Annotated[int | None, "stop after so many updates"] = None
-    epochs: Annotated[float | None, "stop after so many passes over the data"] = None
-    minutes: Annotated[float | None, "stop after so much wall-clock time"] = None
-    seed: Annotated[int, "of weights, order and dropout"] = 1
-    clip: Annotated[float, pydantic.Field(ge=0), "largest gradient norm; 0 = no clipping"] = 1.0
-    normalise: Annotated[Literal["tokens", "sentences"], "what the summed loss is divided by"] = "tokens"
-    validate_every: Annotated[int | None, "updates between validations; by default once a pass over the data"] = None
-    validate_rows: Annotated[int, pydantic.Field(gt=0), "validation rows decoded for the metric (the loss uses all)"] = 500
-    metric: Annotated[str, "what early stopping and the best model go by: loss, or a metric's name"] = "loss"
-    patience: Annotated[int | None, "stop after so many validations without a better metric"] = None
-    save_every: Annotated[int, pydantic.Field(gt=0), "updates between saved states"] = 500
-    log_every: Annotated[int, pydantic.Field(gt=0), "updates between lines of metrics.jsonl"] = 50
-    average: Annotated[int, pydantic.Field(ge=0), "average the weights of the last so many validations at the end"] = 0
-    ema: Annotated[float, pydantic.Field(ge=0, lt=1), "decay of an exponential moving average of the weights; 0 = none"] = 0.0
-    nan_limit: Annotated[int, pydantic.Field(gt=0), "stop after so many updates in a row whose loss or gradient is not finite"] = 10
-    workers: Annotated[int, pydantic.Field(ge=0), "processes that prepare batches"] = 0
-    threads: Annotated[int | None, "threads of torch; by default all cores"] = None
-
-
-FIXED: dict[str, type[_Settings]] = {"about": About, "data": DataSettings, "training": TrainingSettings}
 
 
 class Recipe:
@@ -158,7 +95,7 @@ class Recipe:
         self._check_data(filled["data"])
         return Recipe(filled, self.origin, self.text, self.overridden)
 
-    def _fixed(self, name: str, model: type[_Settings]) -> dict[str, Any]:
+    def _fixed(self, name: str, model: type[Settings]) -> dict[str, Any]:
         given = self.section(name)
         for key in given:
             if key not in model.model_fields:

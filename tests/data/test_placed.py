@@ -20,7 +20,7 @@ from xattend.data.fields.placed import Placed
 from xattend.data.readers.base import Row, open_reader
 from xattend.drawing import clutter
 from xattend.errors import UserError
-from xattend.recipe import TrainingSettings
+from xattend.settings import TrainingSettings
 from xattend.training.distributed import Group
 from xattend.training.standing import Standing
 from xattend.training.stream import Stream

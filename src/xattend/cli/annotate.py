@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from xattend import registry
-from xattend.recipe import ALWAYS, DEFAULT_KINDS, FIXED, toml_value
+from xattend.recipe import ALWAYS, DEFAULT_KINDS, toml_value
+from xattend.settings import FIXED
 
 COMMENT_AT = 48  # column
 

@@ -18,7 +18,8 @@ from xattend.data.report import Report
 from xattend.data.split import SIDES
 from xattend.data.tasks.base import Task, share
 from xattend.errors import UserError
-from xattend.recipe import DataSettings, Recipe
+from xattend.recipe import Recipe
+from xattend.settings import DataSettings
 
 Fields = tuple[Field | None, Field]
 Made = TypeVar("Made")
@@ -145,7 +146,7 @@ class Wanted:
             rows = {name: self._content(name) for name in ("train", "validation", "test")}
             if self.more is not None:
                 rows["more"] = [self.settings.more, self.more.version()]
-        settings = [self.settings.split, self.settings.columns, self.settings.bad_rows, self.needs_source]
+        settings: list[Any] = [self.settings.split, self.settings.columns, self.settings.bad_rows, self.needs_source]
         settings += [] if self.settings.rows is None else [self.settings.rows]
         sides = {side: _set(described) for side, described in self.described.items() if side == "target" or self.needs_source}
         return caches.digest([VERSION, rows, settings, sides, *self._media()])

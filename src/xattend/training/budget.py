@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xattend.recipe import TrainingSettings
+from xattend.settings import TrainingSettings
 
 DEFAULT_EPOCHS = 20.0
 

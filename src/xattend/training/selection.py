@@ -12,8 +12,8 @@ import math
 from torch import Tensor
 
 from xattend.data.split import Split
-from xattend.recipe import TrainingSettings
 from xattend.run import Run
+from xattend.settings import TrainingSettings
 from xattend.systems.base import System
 from xattend.training.checkpoint import States
 from xattend.training.distributed import Group

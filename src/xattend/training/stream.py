@@ -8,7 +8,7 @@ from typing import Any
 from xattend.data.batching import Batches, loader
 from xattend.data.split import Split
 from xattend.errors import UserError
-from xattend.recipe import TrainingSettings
+from xattend.settings import TrainingSettings
 from xattend.training.distributed import Group
 from xattend.training.standing import Standing
 from xattend.types import Batch

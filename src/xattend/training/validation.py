@@ -17,8 +17,8 @@ import torch
 from xattend import registry
 from xattend.data.batching import in_order, loader
 from xattend.metrics.base import Metric
-from xattend.recipe import TrainingSettings
 from xattend.search.base import Search
+from xattend.settings import TrainingSettings
 from xattend.systems.base import System
 from xattend.training.seeds import seed
 from xattend.training.update import Tally
