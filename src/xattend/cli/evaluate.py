@@ -141,7 +141,7 @@ def _rows_of_file(
 
 
 def _show(one: Question, found: Prediction) -> None:
-    from xattend.cli.predict import draw_in_terminal
+    from xattend.cli.drawn import draw_in_terminal
 
     click.echo(f"source     {one.row.source}\noutput     {found.text}")
     for answer in one.answers if one.row.target is not None else [""]:

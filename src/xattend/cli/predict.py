@@ -17,12 +17,10 @@ from xattend.errors import UserError
 if TYPE_CHECKING:
     from xattend.answer import Answer
     from xattend.data.fields.base import Field
-    from xattend.data.fields.sound import Sound
     from xattend.data.readers.base import Row
     from xattend.model import Model
     from xattend.search.base import Search
     from xattend.stream import Tick
-    from xattend.types import Prediction, Trace
 
     Asked = tuple[Row, Sequence[str]]  # a row, and the phrases its output must hold
 
@@ -85,6 +83,7 @@ def command(
     _check(texts, file, columns, figure, attention, as_json, tokens)
     required = bool(must) or must_file is not None
     _check_phrases(file, must_file, overrides if required else ())
+    from xattend.cli.drawn import draw
     from xattend.cli.progress import lines_of, progress
 
     model = options.load(run, others, overrides, beam=beam, int8=int8).here()
@@ -110,7 +109,7 @@ def command(
                 for text, score in [("", 0.0)] if found is None else found.nbest:
                     click.echo(f"{number}\t{score:.6f}\t{one_line(text)}")
             if found is not None and looks:
-                _draw(model, found, figure, drawn=attention and not as_json)
+                draw(model, found, figure, shown=attention and not as_json)
     if empty:
         click.echo(f"xattend: {empty} of {number} inputs are empty, and so are their outputs", err=True)
     if cut:
@@ -264,77 +263,3 @@ def _record(
         if found and found.trace and found.trace.boxes_TK4 is not None:
             record["boxes"] = np.round(found.trace.boxes_TK4.astype(np.float64), 4).tolist()
     return record
-
-
-def _draw(model: Model, found: Prediction, figure: Path | None, *, drawn: bool) -> None:
-    from xattend.data.fields.media import Media
-    from xattend.data.fields.sound import Sound
-    from xattend.report import figure as figures
-    from xattend.report import machine, overlay, sentences, windows
-
-    trace = found.trace
-    assert trace is not None
-    if trace.points_T3 is not None and figure is not None:
-        from xattend.report import strokes
-
-        strokes.save(trace, figure)
-        return
-    if trace.boxes_TK4 is not None:
-        if drawn:
-            click.echo("\n".join(windows.lines(trace)))
-        if figure is not None:
-            assert isinstance(model.source, Media)
-            windows.save(trace, model.source.shown(trace.media or ""), figure)
-        return
-    if isinstance(model.source, Sound):
-        if _draw_sound(model.source, trace, figure, drawn=drawn):
-            return
-        drawn = False
-    if figure is not None and figure.suffix.lower() == ".gif":
-        raise UserError("this model looks at positions, not through windows: name a .png or .svg file", file=figure)
-    if drawn:
-        draw_in_terminal(trace)
-    if figure is None:
-        return
-    if trace.kind == "machine":
-        machine.save(trace, figure)
-        return
-    if isinstance(model.source, Media) and trace.media is not None and figure.suffix.lower() == ".png":
-        seen = model.source.shown(trace.media)
-        if overlay.fits(trace, seen):
-            overlay.save(trace, seen, figure)
-            return
-    figures.save(sentences.by_hop(trace) if trace.kind == "memory" else trace, figure)
-
-
-def _draw_sound(source: Sound, trace: Trace, figure: Path | None, *, drawn: bool) -> bool:
-    """Along time instead of position by position; True if nothing is left to draw."""
-    import sys
-    from dataclasses import replace
-
-    from rich.console import Console
-
-    from xattend.report import sound
-
-    trace = replace(trace, seconds=source.seconds(trace.media or ""))
-    if drawn:
-        click.echo("\n".join(sound.lines(trace, width=Console().width, ascii="utf" not in (sys.stdout.encoding or "").lower())))
-    if figure is not None and figure.suffix.lower() == ".png":
-        sound.save(trace, source.shown(trace.media or ""), figure)
-        return True
-    return figure is None
-
-
-def draw_in_terminal(trace: Trace) -> None:
-    """The attention matrix, as wide as the terminal; of a story its sentences, with what each hop saw in them."""
-    import sys
-
-    from rich.console import Console
-
-    from xattend.report import machine, sentences, terminal
-
-    if trace.kind == "memory":
-        click.echo(sentences.listed(trace))
-        return
-    draw = machine.draw if trace.kind == "machine" else terminal.draw
-    click.echo(draw(trace, width=Console().width, ascii="utf" not in (sys.stdout.encoding or "").lower()))
