@@ -9,12 +9,14 @@ step 1
 from __future__ import annotations
 
 import time
+from collections import deque
 from types import TracebackType
 
 import rich.console
 import rich.progress
 
 PAUSE = 10.0  # seconds between plain lines
+LATELY = 300.0  # seconds that the pace is taken from
 
 
 class Progress:
@@ -26,6 +28,7 @@ class Progress:
         self._bar: rich.progress.Progress | None = None
         self._task: rich.progress.TaskID | None = None
         self._last = -PAUSE
+        self._pace = Pace()
 
     def __enter__(self) -> Progress:
         if self.shown and self.console.is_terminal:
@@ -49,12 +52,35 @@ class Progress:
 
     def show(self, text: str, done: float, elapsed: float) -> None:
         """Where training stands: `done` is the share of the whole, from which the time left follows."""
-        left = f"{clock(elapsed * (1 - done) / done)} left" if done > 0 else ""
+        seconds = self._pace.left(done, elapsed)
+        left = "" if seconds is None else f"{clock(seconds)} left"
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, description=text, left=left)
         elif self.shown and time.monotonic() - self._last >= PAUSE:
             self._last = time.monotonic()
             self.say(f"{text}  {done:.0%}  {left}")
+
+
+class Pace:
+    """How fast it went lately. A slow hour long ago, or before training was resumed, says nothing about the time left.
+
+    >>> pace = Pace()
+    >>> pace.left(0.1, 3600.0), pace.left(0.2, 3700.0)  # a tenth in an hour as far as is known; then one in 100 seconds
+    (32400.0, 800.0)
+    """
+
+    def __init__(self) -> None:
+        self._stood: deque[tuple[float, float]] = deque()
+
+    def left(self, done: float, elapsed: float) -> float | None:
+        """Seconds, from the share that is done by now; None as long as nothing is."""
+        self._stood.append((done, elapsed))
+        while len(self._stood) > 2 and elapsed - self._stood[1][1] > LATELY:
+            self._stood.popleft()
+        before, since = self._stood[0]
+        if done > before and elapsed > since:
+            return round((1 - done) * (elapsed - since) / (done - before), 3)
+        return round((1 - done) * elapsed / done, 3) if done > 0 else None
 
 
 def clock(seconds: float) -> str:
