@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from xattend import registry
-from xattend.addressing import loop
 from xattend.addressing.allocation import allocation
 from xattend.addressing.base import Addressing, Seen
 from xattend.addressing.content import cosine
@@ -21,7 +20,6 @@ from xattend.addressing.slots import Slots, change
 from xattend.addressing.top_k import keep_largest
 from xattend.addressing.usage import usage
 from xattend.errors import UserError
-from xattend.layers.controller import Controller
 
 TURING: list[Any] = ["content", "interpolation", "shift", "sharpen"]
 READ: list[Any] = [{"kind": "content", "least": 1.0}, "links"]
@@ -151,32 +149,6 @@ def test_the_fused_step_is_the_plain_one(kind: str, reads: int) -> None:
         (gradient,) = torch.autograd.grad(found.square().sum(), numbers)
         gradients.append((found, gradient))
     torch.testing.assert_close(gradients[0], gradients[1], atol=1e-8, rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["turing", "computer"])
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_the_whole_loop_is_its_steps(kind: str, cell: str) -> None:
-    part = slots(kind, reads=2)
-    controller, drive = Controller(cell, 4, 6, 5).double(), nn.Linear(5, part.numbers).double()
-    for weight in (*controller.parameters(), *drive.parameters()):
-        nn.init.normal_(weight, std=0.7)
-    inputs = torch.randn(3, 6, 4, dtype=torch.float64)
-    assert loop.fits(controller, part)
-    weights, found = [*controller.parameters(), *drive.parameters()], []
-    for whole in (True, False):
-        if whole:
-            hidden, read = loop.run(controller, drive, part, inputs)
-        else:
-            state, memory, kept = controller.start(3), part.start(3, inputs), []
-            state = tuple(tuple(one.double() for one in layer) for layer in state)
-            projected, read_VG = controller.project(inputs)
-            for one in projected.unbind(dim=1):
-                h, state = controller(one, memory.vectors_BRM.flatten(1), read_VG, state)
-                vectors, memory = part(drive(h), memory)
-                kept.append((h, vectors.flatten(1)))
-            hidden, read = (torch.stack(each, dim=1) for each in zip(*kept))
-        found.append((hidden, read, *torch.autograd.grad((hidden * read.sum(dim=-1, keepdim=True)).sum(), weights)))
-    torch.testing.assert_close(found[0], found[1], atol=1e-8, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["turing", "computer", "sparse"])

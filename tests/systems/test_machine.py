@@ -182,13 +182,27 @@ def test_a_memory_is_learnt_to_be_used(kind: str) -> None:
     assert learn(model, 120, rate=0.02) < 1.5
 
 
+@pytest.mark.parametrize("kind", ["turing", "feed-forward", "computer"])
+@pytest.mark.parametrize("reads", [1, 3])
+def test_the_whole_sequence_is_the_plain_one(kind: str, reads: int) -> None:
+    """Rows of unlike lengths, the loss and the gradient of every weight; plain: chains of parts, step by step."""
+    model, found = machine(fresh=False, reads=reads, **KINDS[kind]).train(), []
+    assert model.slots is not None
+    for fused in (True, False):
+        model.slots.fused = fused
+        loss = model.loss(RAGGED).total
+        found.append((loss, *torch.autograd.grad(loss, list(model.parameters()))))
+    torch.testing.assert_close(found[0], found[1], atol=1e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["turing", "computer"])
-def test_twenty_seeds_stay_finite(kind: str) -> None:
+@pytest.mark.parametrize("spread", [1.0, 1e4])
+def test_twenty_seeds_stay_finite(kind: str, spread: float) -> None:
     for seed in range(20):
         torch.manual_seed(seed)
         model = machine({"width": 3, "min_length": 6, "max_length": 6, "rows": 50}, **KINDS[kind])
         for weight in model.parameters():
-            torch.nn.init.normal_(weight, std=1.0)
+            torch.nn.init.normal_(weight, std=spread)
         loss = model.train().loss(RAGGED)
         gradients = torch.autograd.grad(loss.total, list(model.parameters()))
         assert math.isfinite(loss.total.item())

@@ -1,8 +1,12 @@
 """All steps of a controller and its memory as one autograd function.
 
-Between two steps of a machine lie a few small products and a step of the memory, and torch would note each of them for the gradient. Here the
-backwards of the steps (fused.py, fused_computer.py) and of the cell's gates (cells/gates.py) are called by hand, and the gradients of weights are made
-for all steps at once. The plain way, step by step, is the reference in tests; controllers of one layer whose cell has such gates.
+    x_t = W_x input_t + b         the inputs' half of the controller's first layer, for all steps at once
+    h_t = cell(x_t + W_r r_{t-1}, h_{t-1}),   numbers_t = W_n h_t + b_n,   r_t, M_t = heads(numbers_t, M_{t-1})
+
+Between two steps of a machine lie a few small products and a step of the memory, and torch would note each of them for the gradient. Here
+the backwards of the memory (fused.py) and of the cell's gates (cells/gates.py, controls.py) are called by hand, and the gradients of weights
+are made for all steps at once, by one product each. The plain way, step by step, is the reference in tests. Controllers: feed-forward, or one
+layer of a cell that has such gates.
 
 >>> from xattend.addressing.slots import Slots
 >>> from xattend.layers.controller import Controller
@@ -21,83 +25,97 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
+from xattend.addressing.controls import FeedForward, small
 from xattend.addressing.slots import Slots
+from xattend.cells.gates import Gates
 from xattend.layers.controller import Controller
 
 
-class Note:
-    """What the forward of a step leaves for its backward, as autograd's own context would keep it."""
-
-    def __init__(self) -> None:
-        self.saved_tensors: tuple[Tensor, ...] = ()
-        self.between: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *tensors: Tensor) -> None:
-        self.saved_tensors = tensors
-
-
 class _Loop(torch.autograd.Function):
-    """What is run, projected_TBG, read_VG, recurrent_GD, its bias_G, drive_XD, its bias_X -> hidden_TBD, read_TBV."""
+    """What is run, projected_TBG, read_VG, drive_XD, its bias_X, and of a cell recurrent_GD and its bias_G -> hidden_TBD, read_TBV."""
 
     @staticmethod
     def forward(
-        ctx: Any, parts: tuple[Controller, Slots], projected: Tensor, read_VG: Tensor, recurrent_GD: Tensor, bias_G: Tensor, drive_XD: Tensor, drive_X: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        ctx: Any, parts: tuple[Controller, Slots], projected_TBG: Tensor, read_VG: Tensor, drive_XD: Tensor, drive_X: Tensor,
+        *recurrent: Tensor,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         controller, slots = parts
-        steps, batch = projected.shape[:2]
-        (cell,) = controller.layers()
-        first = cell.start(batch)
-        kind = cell.fused_gates()
-        assert kind is not None
-        gates = kind(steps, first, projected)
-        hidden, read = projected.new_empty(steps + 1, batch, cell.size), projected.new_zeros(steps + 1, batch, len(read_VG))
-        hidden[0] = first[0]
-        step, memory, least = slots.step(slots.start(batch, projected))
-        recurrent_DG, drive_DX = recurrent_GD.t().contiguous(), drive_XD.t().contiguous()
-        notes = [Note() for _ in range(steps)]
-        for t, note in enumerate(notes):
-            gates_BG = torch.addmm(projected[t], read[t], read_VG)
-            hidden[t + 1] = gates.forward(t, gates_BG, torch.addmm(bias_G, hidden[t], recurrent_DG), hidden[t])
-            *memory, vectors_BRM = step.forward(note, torch.addmm(drive_X, hidden[t + 1], drive_DX), *memory, *least)
-            read[t + 1] = vectors_BRM.flatten(1)
-        ctx.save_for_backward(read_VG, recurrent_GD, drive_XD)
-        ctx.run = gates, step, notes, hidden, read, slots, [torch.zeros_like(one) for one in memory]
-        return hidden[1:].clone(), read[1:].clone()  # what backward needs is not handed out
+        steps, batch = projected_TBG.shape[:2]
+        with torch.inference_mode():
+            run = slots.run(steps, slots.start(batch, projected_TBG))
+            gates, first_BD = _gates(controller, steps, projected_TBG)
+            hidden_TBD, read_TBV = projected_TBG.new_empty(steps + 1, batch, controller.size), run.vectors_TBRM.flatten(2)
+            hidden_TBD[0] = first_BD
+            hidden, read, raw, projected = hidden_TBD.unbind(), read_TBV.unbind(), run.numbers.raw_TBX.unbind(), projected_TBG.unbind()
+            drive_DX, recurrent_DG = drive_XD.t().contiguous(), recurrent[0].t().contiguous() if recurrent else drive_XD
+            for t in range(steps):
+                gates_BG = torch.addmm(projected[t], read[t], read_VG)
+                recurrent_BG = torch.addmm(recurrent[1], hidden[t], recurrent_DG) if recurrent else gates_BG
+                h_BD = hidden[t + 1].copy_(gates.forward(t, gates_BG, recurrent_BG, hidden[t]))
+                torch.addmm(drive_X, h_BD, drive_DX, out=raw[t])
+                run.forward(t)
+        ctx.save_for_backward(read_VG, drive_XD, *recurrent)
+        ctx.run = run, gates, hidden_TBD, read_TBV
+        return hidden_TBD[1:].clone(), read_TBV[1:].clone()  # what backward needs is not handed out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        read_VG, recurrent_GD, drive_XD = ctx.saved_tensors
-        gates, step, notes, hidden, read, slots, d_memory = ctx.run
-        d_hidden, d_read = gradients
-        steps, batch = d_hidden.shape[:2]
-        d_raw, d_gates, d_recurrent = (hidden.new_empty(steps, batch, size) for size in (len(drive_XD), len(recurrent_GD), len(recurrent_GD)))
-        d_state, d_vectors, read_GV = gates.start(), torch.zeros_like(read[0]), read_VG.t().contiguous()
-        for t in range(steps - 1, -1, -1):
-            d_vectors = (d_vectors + d_read[t]).view(batch, slots.reads, slots.width)
-            d_raw[t], *d_memory = step.backward(notes[t], *d_memory, d_vectors)[: 1 + len(d_memory)]
-            d_h = (d_state[0] + d_hidden[t]).addmm_(d_raw[t], drive_XD)
-            d_gates[t], d_recurrent[t], d_before, d_rest = gates.backward(t, hidden[t], (d_h, *d_state[1:]))
-            d_state = (torch.addmm(d_before, d_recurrent[t], recurrent_GD), *d_rest)
-            d_vectors = d_gates[t] @ read_GV
-        flat_raw, flat_gates, flat_recurrent = d_raw.flatten(0, 1), d_gates.flatten(0, 1), d_recurrent.flatten(0, 1)
-        return (
-            None, d_gates, read[:-1].flatten(0, 1).t() @ flat_gates, flat_recurrent.t() @ hidden[:-1].flatten(0, 1), flat_recurrent.sum(dim=0),
-            flat_raw.t() @ hidden[1:].flatten(0, 1), flat_raw.sum(dim=0),
-        )  # fmt: skip
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, d_hidden_TBD: Tensor, d_read_TBV: Tensor) -> tuple[Tensor | None, ...]:
+        read_VG, drive_XD, *recurrent = ctx.saved_tensors
+        run, gates, hidden_TBD, read_TBV = ctx.run
+        steps, batch = d_hidden_TBD.shape[:2]
+        d_gates_TBG = d_hidden_TBD.new_empty(steps, batch, read_VG.shape[1])
+        d_recurrent_TBG = torch.empty_like(d_gates_TBG) if recurrent else d_gates_TBG
+        with torch.inference_mode():
+            run.start()
+            d_raw, hidden = run.numbers.d, hidden_TBD.unbind()
+            d_hidden, d_read = d_hidden_TBD.contiguous().unbind(), d_read_TBV.contiguous().unbind()
+            d_gates, d_recurrent, read_GV = d_gates_TBG.unbind(), d_recurrent_TBG.unbind(), read_VG.t().contiguous()
+            d_state, d_vectors_BV, shape = gates.start(), d_read[-1], run.vectors_TBRM.shape[1:]
+            for t in range(steps - 1, -1, -1):
+                run.backward(t, d_vectors_BV.view(shape))
+                d_h_BD = (d_state[0] + d_hidden[t]).addmm_(d_raw[t], drive_XD)
+                d_gates_BG, d_recurrent_BG, d_before_BD, d_rest = gates.backward(t, hidden[t], (d_h_BD, *d_state[1:]))
+                d_gates[t].copy_(d_gates_BG)
+                if recurrent:
+                    d_recurrent[t].copy_(d_recurrent_BG)
+                    d_before_BD = torch.addmm(d_before_BD, d_recurrent_BG, recurrent[0])
+                d_state = (d_before_BD, *d_rest)
+                if t > 0:
+                    d_vectors_BV = torch.addmm(d_read[t - 1], d_gates_BG, read_GV)
+        # outside of inference mode, since these may become weights' gradients, which others change
+        flat_raw, flat_gates, flat_recurrent = run.numbers.d_TBX.flatten(0, 1), d_gates_TBG.flatten(0, 1), d_recurrent_TBG.flatten(0, 1)
+        own = (flat_recurrent.t() @ hidden_TBD[:-1].flatten(0, 1), flat_recurrent.sum(dim=0)) if recurrent else ()
+        d_read_VG, d_drive_XD = read_TBV[:-1].flatten(0, 1).t() @ flat_gates, flat_raw.t() @ hidden_TBD[1:].flatten(0, 1)
+        return None, d_gates_TBG, d_read_VG, d_drive_XD, flat_raw.sum(dim=0), *own
+
+
+def _gates(controller: Controller, steps: int, like: Tensor) -> tuple[Gates, Tensor]:
+    """What the controller does between its products, and its first output."""
+    if not controller.recurrent:
+        first_BD = like.new_zeros(like.shape[1], controller.size)
+        return FeedForward(steps, (first_BD,), like), first_BD
+    (cell,) = controller.layers()
+    kind, first = cell.fused_gates(), cell.start(like.shape[1])
+    assert kind is not None
+    return small(kind, controller.size)(steps, first, like), first[0]
 
 
 def fits(controller: Controller, slots: Slots) -> bool:
     """Whether controller and memory have backwards of their own."""
     cells = controller.layers()
-    return slots.fused and len(cells) == 1 and cells[0].input_norm is None and cells[0].fused_gates() is not None
+    one = len(cells) == 1 and cells[0].input_norm is None and cells[0].fused_gates() is not None
+    return slots.fused and (one or not controller.recurrent)
 
 
 def run(controller: Controller, drive: nn.Linear, slots: Slots, inputs_BTI: Tensor) -> tuple[Tensor, Tensor]:
     """hidden_BTD of the controller and read_BTV, what the heads read."""
-    (cell,) = controller.layers()
     projected_BTG, read_VG = controller.project(inputs_BTI)
+    order_X = slots.order().to(drive.weight.device)
+    recurrent = [weight for cell in controller.layers() for weight in (cell.recurrent.weight, cell.recurrent.bias)]
     hidden_TBD, read_TBV = _Loop.apply(  # type: ignore[no-untyped-call]
-        (controller, slots), projected_BTG.transpose(0, 1), read_VG, cell.recurrent.weight, cell.recurrent.bias, drive.weight, drive.bias
+        (controller, slots), projected_BTG.transpose(0, 1), read_VG, drive.weight[order_X], drive.bias[order_X], *recurrent
     )
     return hidden_TBD.transpose(0, 1), read_TBV.transpose(0, 1)

@@ -27,14 +27,18 @@ import torch
 from torch import Tensor, nn
 
 from xattend import registry
+from xattend.addressing import fused_computer, fused_turing
 from xattend.addressing.base import Addressing, PartState, Seen
 from xattend.addressing.content import Content
-from xattend.addressing.fused import CLIP, TuringStep
-from xattend.addressing.fused_computer import KEPT, ComputerStep
+from xattend.addressing.fused import Run, Step
+from xattend.addressing.fused_computer import KEPT, ComputerRun
+from xattend.addressing.fused_turing import TuringRun
+from xattend.addressing.numbers import CLIP
+from xattend.addressing.shift import Shift
 from xattend.errors import UserError
 
 BLANK = 1e-6  # what an untouched slot holds: a constant is learnt from better than chance or learnt values (Collier and Beel 2018)
-# the chains that have a step of their own (fused.py, fused_computer.py), of write and of read heads
+# the chains that have a backward of their own (fused_turing.py, fused_computer.py), of write and of read heads
 TURING: tuple[list[str], list[str]] = (["content", "interpolation", "shift", "sharpen"], [])
 COMPUTER = (["content", "usage", "allocation"], ["content", "links"])
 
@@ -129,22 +133,32 @@ class Slots(nn.Module):
             weights_BHN, kept = part(numbers_BHP, weights_BHN, seen, kept)
         return weights_BHN, kept
 
-    def step(self, state: SlotsState) -> tuple[type[torch.autograd.Function], list[Tensor], list[float]]:
-        """The fused step, and what it is given besides the numbers: the memory and all that is kept, and the least beta of each chain."""
-        least = [_least(chain[0]) for chain in (self.write, self.read) if len(chain)]
+    def run(self, steps: int, state: SlotsState) -> Run:
+        """So many steps from a state on, with a backward of their own; for chains that have one (`fused`)."""
+        return self._begin(steps, *self._given(state))
+
+    def order(self) -> Tensor:
+        """order_X: at each place of the numbers that a run is given, where that number is among those that chains are given."""
         if self.together:
-            return TuringStep, [state.memory_BNM, state.heads_BHN], least
-        return ComputerStep, [state.memory_BNM, *(state.kept[name] for name in KEPT), state.heads_BHN], least
+            return fused_turing.order(self.writes + self.reads, self.width, self._shifts())
+        return fused_computer.order(self.reads, self.width)
+
+    def _shifts(self) -> int:
+        return next(part.numbers for part in self.write if isinstance(part, Shift))
+
+    def _given(self, state: SlotsState) -> tuple[Tensor, ...]:
+        return (state.memory_BNM, *([] if self.together else [state.kept[name] for name in KEPT]), state.heads_BHN)
+
+    def _begin(self, steps: int, *given: Tensor) -> Run:
+        least = [part.least for chain in (self.write, self.read) for part in chain if isinstance(part, Content)]
+        if self.together:
+            return TuringRun(steps, *given, shifts=self._shifts(), least=least[0])
+        return ComputerRun(steps, *given, least=(least[0], least[1]))
 
     def _fused(self, numbers_BX: Tensor, state: SlotsState) -> tuple[Tensor, SlotsState]:
-        step, given, least = self.step(state)
-        memory_BNM, *kept, heads_BHN, vectors_BRM = step.apply(numbers_BX, *given, *least)  # type: ignore[no-untyped-call]
+        numbers_BX = numbers_BX[:, self.order().to(numbers_BX.device)]
+        memory_BNM, *kept, heads_BHN, vectors_BRM = Step.apply(self._begin, numbers_BX, *self._given(state))  # type: ignore[no-untyped-call]
         return vectors_BRM, SlotsState(memory_BNM, heads_BHN, vectors_BRM, dict(zip(KEPT, kept)))
-
-
-def _least(part: nn.Module) -> float:
-    assert isinstance(part, Content)
-    return part.least
 
 
 def change(memory_BNM: Tensor, writes_BWN: Tensor, change_BW2M: Tensor) -> Tensor:
