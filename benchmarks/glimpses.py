@@ -2,9 +2,11 @@
 
     python benchmarks/glimpses.py --seconds 10 --threads 2
 
-Both sides do the same: the same sizes, batch, looks and losses, Adam, from pictures that are in memory. `plain` cuts RAM's patches out of one
-picture after the other, as public implementations do, and writes DRAW's filter banks as the paper prints them: exponentials, divided by their sum,
-one filter bank and one product for each of x and its error. Prints one JSON object; the two sides take turns, and the median of three rounds counts.
+Both sides do the same: the same sizes, batch, looks and losses, Adam, from pictures that are in memory. `plain` is how public code writes them in
+PyTorch. RAM: the batch is padded once a scale, and patches are cut out of one picture after the other, as in public repositories of
+recurrent visual attention. DRAW: an LSTMCell each way, filter banks as the paper prints them: exponentials, divided by their
+sum, one filter bank and one product for each of x and its error. Prints one JSON object; the two sides take turns, and the median of three rounds
+counts.
 """
 
 from __future__ import annotations
@@ -40,12 +42,10 @@ class PlainRAM(nn.Module):
         found = []
         for scale in range(self.scales):
             width = self.patch * 2**scale
+            corners = ((places + 1) / 2 * pictures.shape[2]).long()
             patches = []
-            for picture, place in zip(pictures, places):
-                padded = F.pad(picture, (width,) * 4)
-                x = int((place[0].item() + 1) / 2 * picture.shape[2] + width / 2)
-                y = int((place[1].item() + 1) / 2 * picture.shape[1] + width / 2)
-                patches.append(padded[:, y : y + width, x : x + width])
+            for picture, low, high in zip(F.pad(pictures, (width // 2,) * 4), corners, corners + width):
+                patches.append(picture[:, low[1] : high[1], low[0] : high[0]])
             stacked = torch.stack(patches)
             found.append(F.avg_pool2d(stacked, 2**scale) if scale else stacked)
         return torch.cat([patch.flatten(1) for patch in found], dim=1)

@@ -254,7 +254,7 @@ class Trace:
 
     What follows is for viewers, and may be left out; report/complete.py fills it in from a model.
 
-    kind                           text, picture or film: which views can show it
+    kind                           which views show it: text, picture, film, sound, memory (a story), machine, glimpse, canvas, strokes
     source_text, target_text       the whole texts
     logprobs                       log-probability of each target token
     heads                          a name for each head
@@ -267,8 +267,11 @@ class Trace:
     boxes_TK4                      windows into the picture that each step looked through: left, top, right, bottom, as shares of it; `kind` is then
                                    "glimpse", or "canvas" if the model paints: pixels has its canvas after each step, [steps, height, width, 3]
     contents_TNM, usage_TN         of a machine with a memory (kind "machine"): what its slots held after each step, and how full they were
+    seen                           what was looked at, [height, width, 3], if pixels has the canvas
     seconds                        of a sound (kind "sound"), how long it lasts; pixels has its spectrogram, low bands below
+    samples_N, rate                the sound itself between -1 and 1, or its beginning, and how many samples a second has
     points_T3                      of a model that writes with a pen (kind "strokes"): across and down from the last point, and whether the pen is lifted
+    notes                          what was left out of it so that it stays small, a sentence each (report/bounds.py)
     """
 
     source_tokens: list[str]
@@ -291,8 +294,12 @@ class Trace:
     boxes_TK4: np.ndarray[Any, np.dtype[np.float32]] | None = None
     contents_TNM: np.ndarray[Any, np.dtype[np.float32]] | None = None
     usage_TN: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    seen: np.ndarray[Any, np.dtype[np.uint8]] | None = None
     seconds: float | None = None
+    samples_N: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    rate: int | None = None
     points_T3: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    notes: list[str] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
         """In a notebook: the viewer, in a frame of its own."""

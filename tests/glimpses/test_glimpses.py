@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from xattend import registry
-from xattend.glimpses import Gaussian, Glimpse, Retina, Whole
+from xattend.glimpses import Gaussian, Glimpse, Retina, Whole, fused
 from xattend.types import Space
 
 NAMES = registry.names("glimpse")
@@ -47,6 +47,12 @@ def test_the_retina_is_the_mean_of_interpolated_blocks(where: tuple[float, float
                 block = [interpolated(picture[0, 0].numpy(), y + i - (k - 1) / 2, x + j - (k - 1) / 2) for i in range(k) for j in range(k)]
                 wanted.append(sum(block) / k**2)
     assert found == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_retina_far_outside_sees_nothing() -> None:
+    retina = Retina(Space(features=(2, 7, 9)), size=3, scales=3)
+    far = torch.tensor([[50.0, 0.0], [0.0, -50.0], [-1e9, 1e9], [3.5, 3.5]])
+    assert not bool(retina.read(retina.bind(torch.ones(4, 2, 7, 9)), far).any())
 
 
 def test_a_retina_between_four_pixels_is_a_plain_crop() -> None:
@@ -102,6 +108,38 @@ def test_the_filter_bank_against_finite_differences(seed: int) -> None:
     patch = torch.rand(2, window.size, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda p, w: window.read(window.bind(p), w), (picture, where))
     assert torch.autograd.gradcheck(window.write, (patch, where))
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_the_window_with_its_own_backward_is_the_window(channels: int) -> None:
+    """Values and gradients of reading and writing against autograd through Gaussian; one width and one stride are cut."""
+    torch.manual_seed(5)
+    window = Gaussian(Space(features=(channels, 6, 6)), size=3).double()
+    assert fused.fits(window)
+    assert not fused.fits(Gaussian(Space(features=(1, 6, 7))))
+    where = 0.5 * torch.randn(4, 5, dtype=torch.float64)
+    where[0, 2], where[1, 3] = 9.0, -9.0
+    where.requires_grad_()
+    picture = torch.rand(4, channels, 6, 6, dtype=torch.float64, requires_grad=True)
+    patch = torch.rand(4, window.size, dtype=torch.float64, requires_grad=True)
+    bound = window.bind(picture)
+    wanted, d_patch = window.read(bound, where), torch.rand(4, window.size, dtype=torch.float64)
+    with torch.no_grad():
+        through = fused.bank(window, where)
+        found, rows = fused.read(through, bound)
+        d_where, d_last = fused.unread(d_patch, through, bound, rows, found, (channels - 1) * 6)
+    torch.testing.assert_close(found, wanted)
+    d_wanted, d_picture = torch.autograd.grad(wanted, [where, picture], d_patch)
+    torch.testing.assert_close(d_where, d_wanted)
+    torch.testing.assert_close(d_last, d_picture[:, -1])
+    assert not bool(d_where[0, 2])
+    wanted, d_canvas = window.write(patch, where), torch.rand(4, channels, 6, 6, dtype=torch.float64)
+    with torch.no_grad():
+        canvas = torch.ones(4, 6, channels * 6, dtype=torch.float64)
+        kept = fused.write(through, patch, canvas)
+        d_found, d_where = fused.unwrite(window.bind(d_canvas).contiguous(), through, *kept)
+    torch.testing.assert_close(canvas, window.bind(wanted) + 1)
+    torch.testing.assert_close((d_found, d_where), torch.autograd.grad(wanted, [patch, where], d_canvas))
 
 
 @pytest.mark.parametrize("name", ["gaussian", "whole"])

@@ -12,6 +12,7 @@ from tests.systems import pictures
 from xattend.errors import UserError
 from xattend.glimpses import Gaussian
 from xattend.search.greedy import Greedy
+from xattend.systems import draw_fused
 from xattend.systems.draw import Draw
 from xattend.systems.generative import Generative, divergence
 from xattend.types import Batch, Padded
@@ -117,8 +118,63 @@ def test_draw_is_its_equations() -> None:
         h_dec = model.decoder(mean + log_std.exp() * noise[t], h_dec)
         stroke = model.stroke(h_dec[0])
         canvas = canvas + model.write.write(stroke[:, :16], stroke[:, 16:])
-    torch.testing.assert_close(painted.canvas_BCHW, canvas)
-    torch.testing.assert_close(painted.code_B, code)
+    for way in (painted, model.one_by_one(picture, noise)):
+        torch.testing.assert_close(way.canvas_BCHW, canvas)
+        torch.testing.assert_close(way.code_B, code)
+
+
+@pytest.mark.parametrize("given", [{}, {"steps": 1}], ids=str)
+def test_the_fused_loop_is_the_plain_loop(given: dict[str, Any]) -> None:
+    """Every value and every gradient, with windows that are cut at their least and greatest width among them."""
+    torch.manual_seed(1)
+    model = painter({**SMALL, **given}).double()
+    assert isinstance(model, Draw)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    assert model.place_read is not None
+    model.place_read.bias.data[2:4] = torch.tensor([-8.0, 3.0])
+    picture_BCHW = model.pictures(model_rows()).double()
+    noise_TBZ, found = model.noise(picture_BCHW).double(), []
+    assert draw_fused.plan(model.read, model.write, model.encoder, model.decoder) is not None
+    for way in (model.paint, model.one_by_one):
+        painted = way(picture_BCHW, noise_TBZ)
+        loss = model.missed(painted.canvas_BCHW, picture_BCHW).sum() + painted.code_B @ torch.linspace(0.5, 2, 6).double()
+        grads = torch.autograd.grad(loss, list(model.parameters()))
+        found.append((painted.canvas_BCHW, painted.code_B, grads))
+    torch.testing.assert_close(found[0][:2], found[1][:2])
+    for (name, _), one, other in zip(model.named_parameters(), found[0][2], found[1][2], strict=True):
+        assert model.steps == 1 or bool(one.any()), name  # one step has no state before it
+        torch.testing.assert_close(one, other, msg=lambda told, name=name: f"{name}: {told}")
+
+
+def test_the_fused_loop_against_finite_differences() -> None:
+    torch.manual_seed(2)
+    model = painter({**SMALL, "steps": 2, "size": 3, "code": 2}).double()
+    assert isinstance(model, Draw)
+    drawn = {name: weight.detach().normal_(std=0.4).requires_grad_() for name, weight in model.named_parameters()}
+    picture_BCHW, noise_TBZ = torch.rand(2, 1, pictures.SIDE, pictures.SIDE).double(), torch.randn(2, 2, 2).double()
+    at_a_few = torch.randn(1, 1, pictures.SIDE, pictures.SIDE).double()
+
+    def painted(*given: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = torch.func.functional_call(model, dict(zip(drawn, given, strict=True)), (picture_BCHW, noise_TBZ))
+        return (found.canvas_BCHW * at_a_few).sum(dim=(1, 2, 3)), found.code_B
+
+    model.forward = model.paint  # type: ignore[method-assign]
+    assert torch.autograd.gradcheck(painted, tuple(drawn.values()), fast_mode=True)
+
+
+def test_only_training_through_gaussian_windows_is_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the plain loop")
+
+    monkeypatch.setattr(Draw, "one_by_one", refuse)
+    painter(SMALL).train().loss(model_rows())
+    with pytest.raises(AssertionError, match="the plain loop"):
+        painter(KINDS[1]).train().loss(model_rows())
+    with pytest.raises(AssertionError, match="the plain loop"):
+        painter({**SMALL, "cell": "gru"}).train().loss(model_rows())
+    with pytest.raises(AssertionError, match="the plain loop"):
+        painter(SMALL).sample(2)
 
 
 @each_kind

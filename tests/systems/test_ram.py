@@ -12,6 +12,7 @@ from tests.systems import pictures
 from xattend.errors import UserError
 from xattend.search.beam import Beam
 from xattend.search.greedy import Greedy
+from xattend.systems import ram_fused
 from xattend.systems.ram import RAM, log_density, reinforce
 from xattend.types import Batch, Padded
 
@@ -72,6 +73,47 @@ def test_rewards_teach_where_to_look_and_nothing_else() -> None:
             torch.testing.assert_close(gradient, with_rewards[name])
 
 
+@pytest.mark.parametrize(
+    "given", [{}, {"cell": "lstm"}, {"cell": "gru", "samples": 2}, {"glimpse": {"size": 3, "scales": 3}, "looks": 2}], ids=str
+)
+def test_the_fused_walk_is_the_plain_walk(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every value and every gradient, from the same draws."""
+    rows, model = pictures.batch(5, 1), ram(std=0.4, reward="likelihood", **given).train()
+    torch.manual_seed(4)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    source, walks, grads = rows.source, [], []
+    assert source is not None
+    for allowed in (True, False):
+        if not allowed:
+            monkeypatch.setattr(ram_fused, "gates_of", lambda _: None)
+            monkeypatch.setattr(ram_fused, "run", None)
+        torch.manual_seed(7)
+        walks.append(model.walk(source.values[:, 0], model.samples))
+        grads.append(gradients(model, rows))
+    torch.testing.assert_close(tuple(walks[0]), tuple(walks[1]), atol=1e-4, rtol=1e-4)
+    assert set(grads[0]) == set(grads[1]) == {name for name, _ in model.named_parameters()}
+    for name, gradient in grads[0].items():
+        assert bool(gradient.any()), name
+        largest = float(grads[1][name].abs().max())
+        torch.testing.assert_close(gradient, grads[1][name], atol=1e-5 * largest, rtol=1e-4, msg=lambda told, name=name: f"{name}: {told}")
+
+
+def test_training_walks_in_one_function_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the plain walk")
+
+    rows = pictures.batch(4, 1)
+    monkeypatch.setattr(RAM, "one_by_one", refuse)
+    for cell in ("relu-rnn", "lstm"):
+        ram(cell=cell).train().loss(rows)
+    for given in ({"policy": "random"}, {"looks": 1}):
+        with pytest.raises(AssertionError, match="the plain walk"):
+            ram(**given).train().loss(rows)
+    with pytest.raises(AssertionError, match="the plain walk"):
+        ram().eval().score(rows)
+
+
 def test_copies_are_looked_at_side_by_side() -> None:
     """The loss of M copies is the mean of M walks, and each copy looks elsewhere."""
     rows, model = pictures.batch(4, 1), ram(samples=3).train()
@@ -96,9 +138,9 @@ def test_a_place_is_scored_as_it_was_drawn_and_looked_at_inside() -> None:
     source = pictures.batch(32, 1).source
     assert source is not None
     looked = model.walk(source.values[:, 0], 1)
-    assert float(torch.stack(looked.drawn_nN2).abs().max()) > 1
-    assert float(torch.stack(looked.where_TN2).abs().max()) <= 1
-    assert not any(place.requires_grad for place in looked.where_TN2)
+    assert float(looked.drawn_nN2.abs().max()) > 1
+    assert float(looked.where_TN2.abs().max()) <= 1
+    assert not looked.where_TN2.requires_grad
 
 
 @pytest.mark.parametrize("given", [{}, {"policy": "random"}, {"at_test": "sample"}, {"cell": "lstm"}], ids=str)
@@ -116,10 +158,10 @@ def test_policies() -> None:
     source = pictures.batch(8, 1).source
     assert source is not None
     centre = ram(policy="centre").train().walk(source.values[:, 0], 1)
-    assert not bool(torch.stack(centre.where_TN2).any())
+    assert not bool(centre.where_TN2.any())
     random = ram(policy="random")
     assert random.locator is None
-    assert len({tuple(place) for place in torch.cat(random.train().walk(source.values[:, 0], 1).where_TN2).tolist()}) == 24
+    assert len({tuple(place) for place in random.train().walk(source.values[:, 0], 1).where_TN2.flatten(0, 1).tolist()}) == 24
 
 
 def test_the_lectures_reward_is_the_log_likelihood() -> None:

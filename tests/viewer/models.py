@@ -1,4 +1,4 @@
-"""Models for the page's tests: the recipe `hindi`, trained for some seconds, and untrained ones that read pictures and films."""
+"""Models for the page's tests: the recipe `hindi`, trained for some seconds, and untrained ones of every other kind."""
 
 from __future__ import annotations
 
@@ -84,4 +84,56 @@ def film() -> Model:
         '[data]\ntask = "moving-digits"\nsource = { kind = "film", frames = 4, size = 16, crop = "squash", grey = true }\n'
         '[encoder]\nkind = "frames"\nsize = 8\nwidths = [8, 8]\n[decoder]\nsize = 8\nembedding = 4\n[search]\nmax_length = 5\n',
         [], ["digit 3 goes up"],
+    )  # fmt: skip
+
+
+@cache
+def listener() -> Model:
+    return untrained(
+        '[data]\ntask = "spoken-digits"\n[encoder]\nkind = "listen"\nsize = 4\nlayers = 1\nhalve = 1\n[decoder]\nsize = 8\nembedding = 4\n[search]\nmax_length = 4\n',
+        [], ["0123456789"],
+    )  # fmt: skip
+
+
+@cache
+def pen() -> Model:
+    return untrained(
+        '[data]\ntask = "handwriting"\nsource = { kind = "text", unit = "character" }\ntarget = { kind = "strokes" }\n'
+        '[system]\nkind = "write"\nsize = 6\nlayers = 1\ngaussians = 2\n[attention]\nkind = "window"\ncomponents = 2\n[search]\nkind = "greedy"\n',
+        ["some text"], ["30,-40 0,50. 20,10 5,-5."],
+    )  # fmt: skip
+
+
+@cache
+def stories() -> Model:
+    return untrained(
+        '[data]\ntask = "stories"\n[system]\nkind = "memn2n"\nhops = 2\n[encoder]\nkind = "sentences"\nsize = 4\n[attention]\nkind = "dot"\n[search]\nkind = "greedy"\n',
+        ["Ada walked to the cellar. Boris took the lamp. Where is Ada?"], ["cellar", "attic"],
+    )  # fmt: skip
+
+
+@cache
+def computer() -> Model:
+    return untrained(
+        '[data]\ntask = "bits-copy"\n[system]\nkind = "machine"\nsize = 4\nslots = 4\nwidth = 3\nread = ["content", "links"]\nwrite = ["content", "usage", "allocation"]\n'
+        '[search]\nkind = "greedy"\n',
+        ["0110 1101 copy . ."], ["0110 1101"],
+    )  # fmt: skip
+
+
+@cache
+def looker() -> Model:
+    return untrained(
+        '[data]\ntask = "digits"\nsource = { kind = "placed" }\ntarget = { unit = "character" }\n'
+        '[system]\nkind = "ram"\nglimpse = { kind = "retina", size = 4, scales = 2 }\nlooks = 3\nsize = 8\ninner = 4\n[search]\nkind = "greedy"\n',
+        [], ["0123456789"],
+    )  # fmt: skip
+
+
+@cache
+def painter() -> Model:
+    return untrained(
+        '[data]\ntask = "digits"\nsource = { kind = "placed", binary = true }\ntarget = { unit = "character" }\n'
+        '[system]\nkind = "draw"\nsteps = 3\nread = { kind = "gaussian", size = 2 }\nwrite = { kind = "gaussian", size = 3 }\nsize = 8\ncode = 4\n[search]\nkind = "greedy"\n',
+        [], ["0123456789"],
     )  # fmt: skip

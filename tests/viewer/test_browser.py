@@ -39,6 +39,13 @@ ALL = {
     "picture": (traces.picture(), ["overlay", "matrix", "tokens"]),
     "film": (traces.film(space=False), ["film", "matrix", "tokens"]),
     "film in space": (traces.film(space=True), ["film", "matrix", "tokens"]),
+    "sound": (traces.sound(), ["sound", "matrix", "tokens"]),
+    "strokes": (traces.strokes(), ["strokes", "matrix"]),
+    "glimpse": (traces.glimpse(), ["glimpse", "tokens"]),
+    "canvas": (traces.canvas(), ["canvas"]),
+    "canvas out of nothing": (traces.canvas(looked=False), ["canvas"]),
+    "memory": (traces.story(), ["story", "matrix", "heads", "tokens"]),
+    "machine": (traces.machine(), ["machine", "matrix", "heads", "tokens"]),
     "no weights": (Trace([], ["a", "</s>"], np.zeros((2, 0, 0), np.float32), (0,), logprobs=[-0.5, -0.1]), ["tokens"]),
     "hostile": (traces.hostile(), ["matrix", "arcs", "heads", "tokens", "tree", "modes"]),
 }

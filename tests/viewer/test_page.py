@@ -13,6 +13,7 @@ from tests.viewer import models
 from tests.viewer.browsing import IMAGES, SCREENSHOTS, Watched, browser, watched  # noqa: F401  (fixtures)
 from tests.viewer.models import SENTENCE
 from tests.viewer.test_ask import picture
+from tests.viewer.test_kinds import recording
 from xattend.model import Model
 from xattend.viewer.host import Host
 
@@ -163,3 +164,47 @@ def test_a_picture(watched: Watched, serve: list[Host]) -> None:  # noqa: F811
     answered(page, 2)
     assert page.locator("[data-key='in-3']").get_attribute("aria-pressed") == "true"
     clean(watched, serve)
+
+
+def test_a_sound_a_story_and_a_pen(watched: Watched, serve: list[Host]) -> None:  # noqa: F811
+    page = opened(watched, serve, ("listener", models.listener()))
+    page.locator("#picture").set_input_files({"name": "tone.wav", "mimeType": "audio/wav", "buffer": base64.b64decode(recording())})
+    answered(page, 1)
+    assert page.locator(".xattend").get_attribute("data-view") == "sound"
+    assert page.locator("[data-role=play-sound]").is_visible()
+    assert page.locator("#edit").is_visible()
+
+    page = opened(watched, serve, ("stories", models.stories()))
+    page.locator("#question").fill("Where is Ada")  # first: a story alone would be asked its last sentence
+    page.locator("#text").fill("Ada walked to the cellar\nBoris took the lamp")
+    answered(page, 1)
+    assert page.locator("[data-role=story] tbody tr").count() == 2
+    assert page.locator("#edit").is_hidden()  # there is no decoder to lay a hand on
+    page.locator(".pg-examples button").first.click()
+    answered(page, 2)
+    assert (page.locator("#question").input_value()).endswith("?")
+    assert "#" not in page.locator("#question").input_value()
+
+    page = opened(watched, serve, ("pen", models.pen()))
+    page.locator("#text").fill("some")
+    answered(page, 1)
+    first = page.locator("[data-role=strokes] path").get_attribute("d")
+    page.locator("#setting-seed").fill("5")
+    page.locator("#setting-seed").press("Tab")
+    answered(page, 2)
+    assert page.locator("[data-role=strokes] path").get_attribute("d") != first
+    assert watched.complaints == []
+    assert [url for url in watched.requests if not url.startswith((*(host.url for host in serve), "data:", "blob:"))] == []
+
+
+def test_windows_and_a_memory(watched: Watched, serve: list[Host]) -> None:  # noqa: F811
+    for model, view, text in ((models.looker(), "glimpse", None), (models.painter(), "canvas", None), (models.computer(), "machine", "0110 1101 copy . .")):
+        page = opened(watched, serve, (view, model))
+        if text:
+            page.locator("#text").fill(text)
+        else:
+            page.locator(".pg-examples button").first.click()
+        answered(page, 1)
+        assert page.locator(".xattend").get_attribute("data-view") == view
+        assert page.locator("#edit").is_hidden()
+    assert watched.complaints == []

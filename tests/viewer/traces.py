@@ -76,3 +76,64 @@ def beams(width: int = 3, steps: int = 5) -> dict[str, object]:
             kept += [number] if keeps else []
         parents = kept
     return {"nodes": nodes}
+
+
+def sound(steps: int = 4, seconds: float = 0.5, rate: int = 8000) -> Trace:
+    """A tone that rises; its words look at four places one after the other."""
+    weights = np.full((steps, 1, 20), 0.01, np.float32)
+    for step in range(steps):
+        weights[step, 0, 5 * step : 5 * step + 2] = 0.4
+    times = np.arange(int(seconds * rate)) / rate
+    grey = np.tile(np.linspace(0, 255, 50).astype(np.uint8), (40, 1))
+    return Trace(
+        [str(place) for place in range(20)], [*words(steps - 1, "w"), "</s>"], weights, (20,), kind="sound", pixels=np.repeat(grey[:, :, None], 3, axis=2), seconds=seconds,
+        samples_N=np.sin(2 * np.pi * (300 + 400 * times) * times).astype(np.float32), rate=rate, target_text="w0 w1 w2", logprobs=[-0.3] * steps,
+        notes=["of the sound the first 0.5 of 600.0 seconds can be heard"],
+    )  # fmt: skip
+
+
+def strokes() -> Trace:
+    points = np.array([[0, 0, 0], [30, 40, 0], [30, -40, 1], [20, 0, 0], [0, 40, 1]], np.float32)
+    weights = np.array([[1, 0, 0], [0.8, 0.2, 0], [0.1, 0.9, 0], [0, 1, 0], [0, 0.2, 0.8], [0, 0, 1]], np.float32)[:, None]
+    return Trace(["v", "i", "</s>"], [*words(5, "p"), "</s>"], weights, (3,), kind="strokes", points_T3=points, source_text="vi", target_text="5 points, 2 strokes")
+
+
+def glimpse() -> Trace:
+    boxes = np.array([[[0.0, 0.0, 0.25, 0.25], [0.0, 0.0, 0.5, 0.5]], [[0.5, 0.5, 0.75, 0.75], [0.25, 0.25, 1.0, 1.0]], [[0.7, 0.1, 0.95, 0.35], [0.6, -0.2, 1.1, 0.5]]], np.float32)
+    pixels = np.zeros((28, 28, 3), np.uint8)
+    pixels[6:22, 12:16] = 255
+    nbest = [{"text": "1", "score": -0.2, "logprob": -0.2, "tokens": ["1", "</s>"], "logprobs": [-0.2, 0.0]}]
+    return Trace(words(784, "p"), ["1", "2", "3"], shares(3, 1, 784), (28, 28), kind="glimpse", boxes_TK4=boxes, pixels=pixels, target_text="1", nbest=nbest)
+
+
+def canvas(looked: bool = True) -> Trace:
+    """Four canvases, one lighter than the other; without windows, as samples are."""
+    pixels = np.stack([np.full((28, 28, 3), 60 * step + 30, np.uint8) for step in range(4)])
+    steps = ["1", "2", "3", "4"]
+    if not looked:
+        return Trace([], steps, np.zeros((4, 0, 0), np.float32), (0,), kind="canvas", pixels=pixels, source_text="samples", target_text="painted")
+    boxes = np.array([[[0.1 * step, 0.1, 0.5, 0.6], [-0.2, 0.2 * step, 0.4, 1.3]] for step in range(4)], np.float32)
+    seen = np.full((28, 28, 3), 200, np.uint8)
+    return Trace(words(784, "p"), steps, shares(4, 2, 784), (28, 28), kind="canvas", heads=["read", "write"], boxes_TK4=boxes, pixels=pixels, seen=seen, target_text="90.00 nats")
+
+
+def story() -> Trace:
+    weights = np.array([[[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], [[0, 0, 0], [0, 0, 0]]], np.float32)
+    return Trace(
+        ["ada <b>fell</b>", "boris sat", "ada rose"], ["ada", "</s>"], weights, (3,), kind="memory", heads=["hop 1", "hop 2"], source_text="a story", target_text="ada",
+        logprobs=[-0.1, 0.0],
+    )  # fmt: skip
+
+
+def machine(steps: int = 5, slots: int = 4) -> Trace:
+    weights = np.zeros((steps, 2, slots), np.float32)
+    for step in range(steps):
+        weights[step, 0, step % slots], weights[step, 1, (step + 1) % slots] = 1.0, 0.5
+    held = np.zeros((steps - 1, slots, 3), np.float32)  # of the last step it was left out
+    held[:, 1, 0], held[:, 2, 2] = 2.0, -1.0
+    usage = np.linspace(0, 1, steps * slots, dtype=np.float32).reshape(steps, slots)
+    nbest = [{"text": "01", "score": -0.1, "logprob": -0.1, "tokens": ["01", "</s>"], "logprobs": [-0.1, 0.0]}]
+    return Trace(
+        words(slots, ""), ["01", "11", "copy", "> 01", "> 10"][:steps], weights, (slots,), kind="machine", heads=["write 1", "read 1"], contents_TNM=held, usage_TN=usage,
+        target_text="01 10", nbest=nbest,
+    )  # fmt: skip

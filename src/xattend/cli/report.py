@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NBEST = 5  # outputs that are listed for an example
 ALIGNED = 300  # rows whose alignment is compared with the statistical aligner's
 CELLS = 2_000_000  # source times target units of those rows, above which that is not cheap
+DRAWN = "Samples, and rows of the split, equally spaced, as the model draws them."
 
 
 @click.command()
@@ -35,7 +36,7 @@ def command(run: Path, out: Path | None, rows: int, split: str | None, data_dir:
     """Write a report of RUN: model card, learning curves, metrics, examples with their attention, worst errors, recipe.
 
     It is one file that loads nothing from anywhere: open it in a browser, send it by mail. All rows of the split are
-    decoded and measured anew.
+    decoded and measured anew. A model that writes no text (draw, vae, write) shows what it paints or draws instead.
 
     \b
     xattend report runs/names
@@ -69,8 +70,6 @@ def gather(run: Path, split: str | None, count: int, data_dir: Path | None) -> F
     if split not in data.splits or not len(data.splits[split]):
         raise UserError(f"the run's data has no {split} rows ({', '.join(data.splits)} only): choose another --split", file=run)
     model = Model.load(run)
-    if not model.system.writes:
-        raise UserError("this model writes no text, so there is nothing to score and show row by row: see its page in docs/systems", file=run)
     if model.source is not None and isinstance(data.source, Media):
         model.source.settle(data.source.places)  # --data may have moved the pictures
     search, held_out = model.search(), data.splits[split]
@@ -78,37 +77,56 @@ def gather(run: Path, split: str | None, count: int, data_dir: Path | None) -> F
     scores = score_rows(heard, lambda: rows_of(held_out), search, total=len(held_out))
     log, unread = curves.read_log(opened.metrics)
     variants = model.source is not None and model.source.media
-    asked = questions(rows_of(held_out), variants=variants)
-    examples, worst = _examples(model, asked, heard.heard, count)
     measured = [f"{scores.rows:,} rows in {scores.seconds:.1f} s, decoded by search {model.recipe.part('search')[0]}."]
+    if model.system.writes:
+        examples, worst = _examples(model, questions(rows_of(held_out), variants=variants), heard.heard, count)
+    else:
+        from xattend.report.samples import drawn
+
+        examples, worst = drawn(model, list(rows_of(held_out)), heard.scored, count)
+        compared = f"This model writes no text, so none is compared: nll is in nats {_unit(model)}."
+        measured = [f"{scores.rows:,} rows in {scores.seconds:.1f} s. {compared}"]
     if scores.repeated:
-        how = "they are scored as one with it" if variants else "each is scored alone"
+        how = "they are scored as one with it" if variants and model.system.writes else "each is scored alone"
         measured.append(f"{scores.repeated:,} rows have the source of an earlier row: {how}.")
     about = model.recipe.about
     return Facts(
         title=about.title or run.name, run=str(run), card=card.card(model, opened, data, log),
-        limits=card.limits(model, data, scores.unknown, scores.cut, scores.rows), charts=curves.charts(log), data=card.lengths(data),
+        limits=card.limits(model, data, scores.unknown, scores.cut, scores.rows), charts=curves.charts(log, _unit(model)), data=card.lengths(data),
         notes=data.report.lines(), split=split, metrics={name: value if math.isfinite(value) else None for name, value in scores.metrics.items()},
         measured=measured, examples=examples, worst=worst, alignment=alignment(model, list(rows_of(held_out))[:ALIGNED]), recipe=recipe.dump(),
-        unread=unread,
+        unread=unread, shown=Facts.shown if model.system.writes else DRAWN,
     )  # fmt: skip
 
 
+def _unit(model: Model) -> str:
+    """What the likelihood is of."""
+    from xattend.systems.generative import Generative
+
+    return "a token" if model.system.writes else "a picture" if isinstance(model.system, Generative) else "a point"
+
+
 def listening(model: Model) -> Any:
-    """The model, which also keeps the texts that it writes (`heard`): they are needed twice and decoded once."""
+    """The model, which also keeps the texts that it writes (`heard`) and what it says of given drawings (`scored`): made once, needed twice."""
     from xattend.answer import Answer
-    from xattend.model import Model
+    from xattend.model import Model, Score
 
     class Listening(Model):
         heard: list[str]
+        scored: list[Score]
 
         def predict_rows(self, rows: Iterable[Row], search: Search, **more: Any) -> Iterator[Answer]:
             for found in super().predict_rows(rows, search, **more):
                 self.heard.append(found.text)
                 yield found
 
+        def score_rows(self, rows: Iterable[Row], **more: Any) -> Iterator[Score]:
+            for found in super().score_rows(rows, **more):
+                self.scored += [] if self.system.writes else [found]
+                yield found
+
     heard = Listening.__new__(Listening)  # nothing is loaded twice
-    vars(heard).update(vars(model), heard=[])
+    vars(heard).update(vars(model), heard=[], scored=[])
     return heard
 
 
@@ -135,12 +153,12 @@ def _row_scores(model: Model, asked: list[Question], outputs: list[str]) -> tupl
 
 
 def _decoded(model: Model, asked: list[Question], places: list[int], values: list[float], name: str) -> list[Example]:
-    from xattend.report.complete import complete
+    from xattend.report.complete import complete, has_trace
     from xattend.report.page import Example
 
     search = _listing(model)
     rows = [asked[place].row for place in places]
-    answers = model.predict_rows(rows, search, attention=model.looks)
+    answers = model.predict_rows(rows, search, attention=has_trace(model))
     return [
         Example(complete(model, found, row.source, search), asked[place].answers, f"{name} {values[place]:.3f}")
         for place, row, found in zip(places, rows, answers, strict=True)
@@ -175,8 +193,8 @@ def alignment(model: Model, rows: list[Row]) -> list[str]:
 
     if not model.looks:
         return ["Left out: this model does not look at positions of its source."]
-    if model.source is None or model.source.media:
-        return ["Left out: links between words are for models that read text."]
+    if model.source is None or model.source.media or not model.system.writes:
+        return ["Left out: links between words are for models that read and write text."]
     try:
         found = list(model.align_rows(rows, words=False))
     except UserError as error:

@@ -4,7 +4,12 @@
 
 A place is a pair of real numbers (across, down): (0, 0) is the centre of the picture, (-1, -1) its top left corner. Between pixels the
 picture is interpolated; beyond its edge there is nothing, which is 0. A block's mean around any place is what a box-filtered picture has
-there, so the filters run once a picture, and a glimpse is g x g points of each.
+there, so the filters run once a picture, each on the one before,
+
+    x_2k[i, j] = 1/4 (x_k[i, j] + x_k[i - k, j] + x_k[i, j - k] + x_k[i - k, j - k]),   x_1 = x
+
+and a glimpse is g x g points of each. Points of a patch are whole pixels apart, so they all lie at the same share of the way between two
+pixels: all scales are gathered at once by whole numbers, and mixed by one share across and one down.
 
 >>> retina = Retina(Space(features=(1, 4, 4)), size=2, scales=2)
 >>> picture_BCHW = torch.arange(16.0).view(1, 1, 4, 4)
@@ -43,38 +48,61 @@ class Retina(Glimpse):
         super().__init__(space)
         self.side, self.scales = size, scales
         self.numbers, self.size = 2, scales * self.channels * size * size
-        offsets = torch.arange(size) - (size - 1) / 2
-        self.offsets: Tensor
-        self.register_buffer("offsets", torch.stack([scale * offsets for scale in self.widths()]), persistent=False)
+        k_K = torch.tensor(self.widths())
+        ends_2K = torch.stack([self.width - 1 + k_K, self.height - 1 + k_K])  # columns and rows of each filtered picture
+        areas_K = (ends_2K + 2).prod(dim=0)  # each has a border of zeros, one pixel wide: what lies beyond
+        beside_K = ends_2K[0] + 2
+        self.pixels = int(areas_K.sum())
+        given = {
+            "taps": (k_K[:, None, None] * torch.arange(size)[:, None] + torch.arange(2)).flatten(1),  # a point's two neighbours
+            "ends": ends_2K,
+            "beside": beside_K,  # from a pixel to the one below
+            "origin": areas_K.cumsum(0) - areas_K + beside_K + 1,  # where a filtered picture's first pixel lies
+            "shift": (k_K - 1) / 2 - k_K * (size - 1) / 2,  # from the centre to the first point
+            "far": -1.0 * (k_K * size + 1),  # a patch that begins here sees nothing, nor does one further out
+        }
+        for name, value in given.items():
+            self.register_buffer(name, value, persistent=False)
+        self.taps: Tensor
+        self.ends: Tensor
+        self.beside: Tensor
+        self.origin: Tensor
+        self.shift: Tensor
+        self.far: Tensor
 
     def widths(self) -> list[int]:
         """Pixels of the picture to a pixel of each patch."""
         return [2**scale for scale in range(self.scales)]
 
     def bind(self, picture_BCHW: Tensor) -> Tree:
-        """The picture, filtered by boxes of each scale; a box of even width lies between pixels, so the map grows by k - 1."""
-        return tuple(
-            picture_BCHW if k == 1 else F.avg_pool2d(F.pad(picture_BCHW, (k - 1,) * 4), k, stride=1) for k in self.widths()
-        )
+        """The picture, filtered by boxes of each scale, in one row; a box of even width lies between pixels, so the map grows by k - 1."""
+        maps_BCF = picture_BCHW.new_zeros(*picture_BCHW.shape[:2], self.pixels)
+        map_BCHW, start = picture_BCHW, 0
+        for k in self.widths():
+            if k > 1:
+                map_BCHW = _doubled(map_BCHW, k // 2)
+            height, width = (side + 2 for side in map_BCHW.shape[2:])
+            bordered_BCHW = maps_BCF[:, :, start : start + height * width].view(*maps_BCF.shape[:2], height, width)
+            bordered_BCHW[:, :, 1:-1, 1:-1] = map_BCHW
+            start += height * width
+        return maps_BCF
 
     def read(self, bound: Tree, where_NP: Tensor) -> Tensor:
-        count, batch = len(where_NP), len(bound[0])
-        x_N1, y_N1 = self._pixels(where_NP).unbind(dim=1)
-        patches = []
-        for k, offset_g, map_BCHW in zip(self.widths(), self.offsets, bound, strict=True):
-            # where the points are in the filtered map, from -1, its first pixel's outer edge, to 1
-            across_Ng = (2 * (x_N1[:, None] + offset_g) + k) / (self.width + k - 1) - 1
-            down_Ng = (2 * (y_N1[:, None] + offset_g) + k) / (self.height + k - 1) - 1
-            grid_Ngg2 = torch.stack([across_Ng[:, None, :].expand(-1, self.side, -1), down_Ng[:, :, None].expand(-1, -1, self.side)], dim=3)
-            # copies of a picture are more points of the same picture: nothing is repeated
-            grid_BGg2 = grid_Ngg2.reshape(batch, -1, self.side, 2)
-            seen_BCGg = F.grid_sample(map_BCHW, grid_BGg2, align_corners=False)
-            if count == batch:
-                patches.append(seen_BCGg.flatten(1))
-            else:
-                copies = seen_BCGg.view(batch, self.channels, -1, self.side, self.side)
-                patches.append(copies.transpose(1, 2).reshape(count, -1))
-        return patches[0] if len(patches) == 1 else torch.cat(patches, dim=1)
+        maps_BCF: Tensor = bound
+        batch, side = len(maps_BCF), self.side
+        # the first point of each patch in each filtered picture, across and down: a whole number and a share
+        first_N2K = torch.minimum(torch.maximum(self._pixels(where_NP)[:, :, None] + self.shift, self.far), self.ends)
+        whole_N2K = first_N2K.floor()
+        # copies of a picture are more points of the same one: nothing is repeated
+        share_BC2K = (first_N2K - whole_N2K).reshape(batch, 1, -1, 2, self.scales, 1, 1)
+        taps_N2Kg = torch.minimum((whole_N2K.long()[..., None] + self.taps).clamp_(min=-1), self.ends[..., None])
+        rows_NKg = taps_N2Kg[:, 1] * self.beside[:, None] + self.origin[:, None]
+        points_BF = (rows_NKg[..., None] + taps_N2Kg[:, 0, :, None]).reshape(batch, 1, -1)
+        seen = maps_BCF.gather(2, points_BF.expand(-1, self.channels, -1)).view(batch, self.channels, -1, self.scales, side, 2, 2 * side)
+        seen = torch.lerp(seen[..., 0, :], seen[..., 1, :], share_BC2K[:, :, :, 1])
+        seen = seen.view(batch, self.channels, -1, self.scales, side, side, 2)
+        seen = torch.lerp(seen[..., 0], seen[..., 1], share_BC2K[:, :, :, 0])
+        return seen.permute(0, 2, 3, 1, 4, 5).reshape(len(where_NP), -1)  # copies, scales, channels, rows, columns
 
     def _pixels(self, where_N2: Tensor) -> Tensor:
         """The place in pixels; the first pixel's centre is 0."""
@@ -105,3 +133,14 @@ def _covered(from_N: Tensor, to_N: Tensor, pixels: int) -> Tensor:
     """
     edge = torch.arange(pixels).to(from_N)
     return (torch.minimum(to_N[:, None], edge + 1) - torch.maximum(from_N[:, None], edge)).clamp(min=0)
+
+
+def _doubled(map_BCHW: Tensor, k: int) -> Tensor:
+    """Means over boxes of width 2 k from those of width k; beyond the picture there is 0.
+
+    >>> _doubled(torch.tensor([[[[4.0, 8.0]]]]), 1).tolist()
+    [[[[1.0, 3.0, 2.0], [1.0, 3.0, 2.0]]]]
+    """
+    wide_BCHW = F.pad(map_BCHW, (k,) * 4)
+    tall_BCHW = wide_BCHW[:, :, k:] + wide_BCHW[:, :, :-k]
+    return (tall_BCHW[..., k:] + tall_BCHW[..., :-k]).mul_(0.25)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 POINTS = 400  # of a line
+_PARTS = ("picture", "code")  # systems that paint: what the canvas misses, and what the code says
 _LOSS, _PERPLEXITY = "validation_loss", "validation_perplexity"  # the second says the same as the first
 
 
@@ -36,10 +37,12 @@ def read_log(file: Path) -> tuple[list[dict[str, Any]], int]:
     return found, bad
 
 
-def charts(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Loss of training and validation together, each validation metric, the learning rate; those that have points."""
+def charts(log: list[dict[str, Any]], unit: str = "a token") -> list[dict[str, Any]]:
+    """Loss of training and validation together (of what, `unit` says), each validation metric, the rate; those that have points."""
     metrics = dict.fromkeys(key for one in log for key in one if key.startswith("validation_") and key not in (_LOSS, _PERPLEXITY))
-    found = [_chart("nats a token", {"training": "nll", "validation": _LOSS}, log)]
+    likelihood = "loss" if any(_PARTS[0] in one for one in log) else "nll"  # of pictures there is a bound only, which is the loss itself
+    found = [_chart(f"nats {unit}", {"training": likelihood, "validation": _LOSS}, log)]
+    found.append(_chart("parts of the bound", {name: name for name in _PARTS}, log))
     found += [_chart(f"validation {key.removeprefix('validation_')}", {key.removeprefix("validation_"): key}, log) for key in metrics]
     found.append(_chart("learning rate", {"rate": "lr"}, log))
     return [chart for chart in found if chart["lines"]]

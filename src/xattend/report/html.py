@@ -108,7 +108,8 @@ def of_answer(found: Answer) -> Trace:
         {"text": said, "score": score, "logprob": one.logprob, "tokens": [], "logprobs": []}
         for (said, score), one in zip(found.nbest, found.hypotheses)
     ]
-    logprobs = list(best.token_logprobs) if best and not trace.logprobs else trace.logprobs
+    own = trace.kind not in ("glimpse", "canvas", "machine", "strokes")  # steps of the others are no words, and have no probabilities
+    logprobs = list(best.token_logprobs) if best and own and not trace.logprobs else trace.logprobs
     return replace(
         trace, source_text=trace.source_text or trace.media or "", target_text=found.text, logprobs=logprobs, nbest=trace.nbest or listed
     )  # fmt: skip

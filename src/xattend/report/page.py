@@ -16,11 +16,12 @@ from xattend.types import Trace
 
 @dataclass(frozen=True)
 class Example:
-    """One row: its trace, what it should have been, and how it scored (a name and a number)."""
+    """One row: its trace, what it should have been as text or as a trace, and how it scored (a name and a number)."""
 
     trace: Trace
     references: list[str]
     score: str = ""
+    given: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Facts:
     data        rows of the table: split, side, rows, shortest, median, 90 %, longest
     notes       what was said of the data, a sentence each
     metrics     by name, on `split`
-    examples    rows of the split, and `worst` those of the lowest score
+    examples    rows of the split, and `worst` those of the lowest score; `shown` says what the examples are
     alignment   sentences and numbers on how sharp and how usual its looks are, or why that was left out
     """
 
@@ -50,6 +51,7 @@ class Facts:
     alignment: list[str]
     recipe: str
     unread: int = 0
+    shown: str = "Rows of the split, equally spaced. Open one to see where the model looked."
 
 
 def report(facts: Facts) -> str:
@@ -60,7 +62,7 @@ def report(facts: Facts) -> str:
         ("curves", "Learning curves", _curves(facts)),
         ("data", "Data", table(["split", "side", "rows", "shortest", "median", "90 %", "longest"], facts.data, "Lengths in units, start and end marks included.") + _list(facts.notes)),
         ("metrics", f"Metrics on {facts.split}", table(["metric", "value"], list(facts.metrics.items())) + _list(facts.measured)),
-        ("examples", "Examples", _examples(facts.examples, "example", blocks, "Rows of the split, equally spaced. Open one to see where the model looked.")),
+        ("examples", "Examples", _examples(facts.examples, "example", blocks, facts.shown)),
         ("worst", "Worst errors", _examples(facts.worst, "worst", blocks, "The rows of the lowest score, worst first.")),
         ("alignment", "Alignment", _list(facts.alignment)),
         ("recipe", "Recipe", f"<p>Every default filled in.</p><pre>{_lines(facts.recipe)}</pre>"),
@@ -108,9 +110,13 @@ def _examples(examples: list[Example], name: str, blocks: dict[str, Any], what: 
         )
         score = f' <span class="xa-faint">{text(one.score)}</span>' if one.score else ""
         source = one.trace.source_text or one.trace.target_text
+        given = ""
+        if one.given is not None:
+            blocks[f"{block}-given"] = trace_to_json(one.given)
+            given = f"<p>The row itself:</p>{trace_place(f'{block}-given')}"
         parts.append(
             f'<details{" open" if number == 1 and name == "example" else ""}><summary><bdi dir="auto">{text(_short(source))}</bdi> → '
-            f'<bdi dir="auto">{text(_short(one.trace.target_text))}</bdi>{score}</summary>{references}{trace_place(block)}</details>'
+            f'<bdi dir="auto">{text(_short(one.trace.target_text))}</bdi>{score}</summary>{references}{trace_place(block)}{given}</details>'
         )
     return "\n".join(parts)
 

@@ -1,8 +1,8 @@
 """The trace document: a trace as JSON, for files and for every viewer. docs/trace.md has it field by field.
 
-Weights and pictures are blobs, base64 of zlib-deflated bytes. Weights take a byte each unless exactness is asked for: b = round(255 sqrt(w)),
-and w = (b / 255)^2 comes back with an error of at most .004. Weights that are not shares (some below 0 or above 1, or not a number) are
-always kept as float32.
+Weights, other arrays and pictures are blobs (blobs.py). Weights take a byte each unless exactness is asked for, and come back with an error
+of at most .004; those that are not shares (some below 0 or above 1, or not a number) are always kept as float32. Whatever else a kind of
+trace has, windows, contents of a memory, points of a pen, the samples of a sound, is a named array (`ARRAYS`): a new one is a line there.
 
 >>> trace = Trace(["a", "b"], ["x"], np.array([[[0.9, 0.1]]], dtype=np.float32), (2,))
 >>> document = trace_to_json(trace)
@@ -16,8 +16,6 @@ Shape suffixes: T target, H heads, S source.
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 import zlib
 from typing import Any
@@ -25,13 +23,16 @@ from typing import Any
 import numpy as np
 
 from xattend.errors import UserError
+from xattend.report.blobs import put_array, put_pixels, take_array, take_pixels
 from xattend.types import Trace
 
 FORMAT, VERSION = "xattend-trace", 2
-KINDS = ("text", "picture", "film", "sound", "memory")
-
-Floats = np.ndarray[Any, np.dtype[np.float32]]
-Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+KINDS = ("text", "picture", "film", "sound", "memory", "machine", "glimpse", "canvas", "strokes")
+# by their name in a document: the field of a trace, how many axes it has, and its encoding
+ARRAYS = {
+    "boxes": ("boxes_TK4", 3, "float32"), "contents": ("contents_TNM", 3, "int8"), "usage": ("usage_TN", 2, "sqrt8"),
+    "points": ("points_T3", 2, "float32"), "samples": ("samples_N", 1, "int16"),
+}  # fmt: skip
 
 
 def trace_to_json(trace: Trace, *, exact: bool = False) -> dict[str, Any]:
@@ -40,25 +41,35 @@ def trace_to_json(trace: Trace, *, exact: bool = False) -> dict[str, Any]:
     if len(trace.target_tokens) != steps or len(trace.source_tokens or range(positions)) != positions:
         raise ValueError(f"{len(trace.source_tokens)} source and {len(trace.target_tokens)} target tokens for weights {trace.weights_THS.shape}")
     blobs: list[str] = []
-    weights = _put_weights(trace.weights_THS, blobs, exact)
+    encoding = "float32" if exact else "sqrt8"
+    weights = put_array(trace.weights_THS, blobs, encoding)
     document: dict[str, Any] = {
         "format": FORMAT, "version": trace.version, "kind": trace.kind,
         "source": {
             "text": trace.source_text, "tokens": list(trace.source_tokens),
             "grid": list(trace.grid) if math.prod(trace.grid) == positions else [positions],
-            "name": trace.media, "media": None if trace.pixels is None else _put_pixels(trace.pixels, blobs),
+            "name": trace.media, "media": None if trace.pixels is None else put_pixels(trace.pixels, blobs),
         },
         "target": {"text": trace.target_text, "tokens": list(trace.target_tokens), "logprobs": _finite(trace.logprobs)},
         "heads": list(trace.heads) or _numbered(heads),
         "weights": weights,
         "nbest": _finite(trace.nbest), "search": _finite(trace.search), "tree": _finite(trace.tree),
     }  # fmt: skip
-    if trace.seconds is not None:
-        document["source"]["seconds"] = trace.seconds
+    for name, value in (("seconds", trace.seconds), ("rate", trace.rate)):
+        if value is not None:
+            document["source"][name] = value
+    if trace.seen is not None:
+        document["source"]["seen"] = put_pixels(trace.seen, blobs)
     if trace.modes:
-        document["modes"] = {name: _put_weights(weights_THS, blobs, exact) for name, weights_THS in trace.modes.items()}
+        document["modes"] = {name: put_array(weights_THS, blobs, encoding) for name, weights_THS in trace.modes.items()}
+    kept = {name: (getattr(trace, field), how) for name, (field, _, how) in ARRAYS.items()}
+    arrays = {name: put_array(values, blobs, how) for name, (values, how) in kept.items() if values is not None}
+    if arrays:
+        document["arrays"] = arrays
     if trace.edits:
         document["edits"] = _finite(trace.edits)
+    if trace.notes:
+        document["notes"] = list(trace.notes)
     document["blobs"] = blobs
     return document
 
@@ -73,15 +84,19 @@ def read_trace(document: Any) -> Trace:
         source, target, blobs = document["source"], document["target"], document["blobs"]
         if document["kind"] not in KINDS:
             raise ValueError(f"kind '{document['kind']}' is not one of {', '.join(KINDS)}")
-        weights_THS = _take_weights(document["weights"], blobs)
+        weights_THS = take_array(document["weights"], blobs, 3)
         if len(target["tokens"]) != weights_THS.shape[0]:
             raise ValueError(f"{len(target['tokens'])} target tokens, and weights of {weights_THS.shape[0]} steps")
+        given = document.get("arrays", {})
+        arrays: dict[str, Any] = {field: take_array(given[name], blobs, axes) for name, (field, axes, _) in ARRAYS.items() if name in given}
         return Trace(
             source["tokens"], target["tokens"], weights_THS, tuple(source["grid"]), media=source.get("name"), kind=document["kind"],
             source_text=source["text"], target_text=target["text"], logprobs=_back(target["logprobs"]), heads=document["heads"],
-            pixels=None if source["media"] is None else _take_pixels(source["media"], blobs), nbest=document["nbest"],
-            search=document["search"], tree=document["tree"], edits=document.get("edits"), seconds=source.get("seconds"),
-            modes={name: _take_weights(given, blobs) for name, given in document.get("modes", {}).items()},
+            pixels=None if source["media"] is None else take_pixels(source["media"], blobs), nbest=document["nbest"],
+            seen=take_pixels(source["seen"], blobs) if "seen" in source else None,
+            search=document["search"], tree=document["tree"], edits=document.get("edits"), notes=document.get("notes", []),
+            seconds=source.get("seconds"), rate=source.get("rate"),
+            modes={name: take_array(weights, blobs, 3) for name, weights in document.get("modes", {}).items()}, **arrays,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, IndexError, zlib.error, OSError) as error:
         raise UserError(f"is a damaged trace ({type(error).__name__}: {error})") from None
@@ -93,64 +108,6 @@ def _numbered(heads: int) -> list[str]:
     (['attention'], ['head 1', 'head 2'])
     """
     return ["attention"] if heads == 1 else [f"head {head}" for head in range(1, heads + 1)]
-
-
-def _put(data: bytes, blobs: list[str]) -> int:
-    blobs.append(base64.b64encode(zlib.compress(data, 9)).decode("ascii"))
-    return len(blobs) - 1
-
-
-def _take(number: int, blobs: list[str], size: int) -> bytes:
-    """At most one byte more than expected is unpacked, so that a small blob cannot fill the memory."""
-    data = zlib.decompressobj().decompress(base64.b64decode(blobs[number], validate=True), size + 1)
-    if len(data) != size:
-        raise ValueError(f"blob {number} has not the {size} bytes that it should have")
-    return data
-
-
-def _put_weights(weights_THS: Floats, blobs: list[str], exact: bool) -> dict[str, Any]:
-    shares = bool(np.all((weights_THS >= 0) & (weights_THS <= 1.0001)))  # False where something is not a number, too
-    if exact or not shares:
-        data, encoding = weights_THS.astype("<f4").tobytes(), "float32"
-    else:
-        data, encoding = np.rint(255 * np.sqrt(np.minimum(weights_THS, 1.0))).astype(np.uint8).tobytes(), "sqrt8"
-    return {"shape": list(weights_THS.shape), "encoding": encoding, "blob": _put(data, blobs)}
-
-
-def _take_weights(given: dict[str, Any], blobs: list[str]) -> Floats:
-    shape = [int(size) for size in given["shape"]]
-    if len(shape) != 3 or min(shape) < 0:
-        raise ValueError(f"weights of shape {shape}")
-    if given["encoding"] == "sqrt8":
-        root_THS = np.frombuffer(_take(given["blob"], blobs, math.prod(shape)), np.uint8).reshape(shape) / 255
-        return np.square(root_THS).astype(np.float32)
-    if given["encoding"] == "float32":
-        return np.frombuffer(_take(given["blob"], blobs, 4 * math.prod(shape)), "<f4").astype(np.float32).reshape(shape)
-    raise ValueError(f"encoding '{given['encoding']}'")
-
-
-def _put_pixels(pixels: Pixels, blobs: list[str]) -> dict[str, Any]:
-    """A PNG; the frames of a film stand one below the other in it."""
-    from PIL import Image
-
-    *frames, height, width, channels = pixels.shape
-    file = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels).reshape(-1, width, channels)).save(file, "PNG", optimize=True)
-    return {
-        "type": "image/png", "blob": _put(file.getvalue(), blobs), **({"frames": frames[0]} if frames else {}), "width": width, "height": height,
-    }  # fmt: skip
-
-
-def _take_pixels(media: dict[str, Any], blobs: list[str]) -> Pixels:
-    from PIL import Image
-
-    data = zlib.decompress(base64.b64decode(blobs[media["blob"]], validate=True))
-    frames, width, height = media.get("frames"), int(media["width"]), int(media["height"])
-    with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
-        if picture.size != (width, height * (frames or 1)):
-            raise ValueError(f"a picture of {picture.size}, not {width} x {height}")
-        pixels = np.asarray(picture.convert("RGB"))
-    return pixels.reshape(*([frames] if frames else []), height, width, 3)
 
 
 def _finite(value: Any) -> Any:

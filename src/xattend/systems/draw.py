@@ -9,7 +9,8 @@
 
 `read` and `write` are glimpses: `gaussian` is the paper's attention, `whole` is DRAW without it. Where each lies is a linear layer on
 h^dec. The noise of z_t is drawn anew at every step. The canvas begins as learnt logits, 0 at first. To sample, z_t comes from N(0, 1) and the
-encoder is not asked. The bound is in systems/generative.py.
+encoder is not asked. The bound is in systems/generative.py. Training with LSTMs through Gaussian windows runs all steps as one function
+(draw_fused.py).
 
 Shapes: B pictures, T steps, Z numbers of a code, D width, P numbers that place a window.
 """
@@ -27,6 +28,7 @@ from xattend.cells.base import Cell
 from xattend.errors import UserError
 from xattend.glimpses.base import Glimpse
 from xattend.registry import Named, register
+from xattend.systems import draw_fused
 from xattend.systems.generative import Generative, Painted, divergence
 from xattend.systems.parts import Parts
 from xattend.types import Space
@@ -69,6 +71,17 @@ class Draw(Generative):
         self.blank = nn.Parameter(torch.zeros(channels, height, width))
 
     def paint(self, picture_BCHW: Tensor | None, noise_TBZ: Tensor, *, film: bool = False) -> Painted:
+        how = draw_fused.plan(self.read, self.write, self.encoder, self.decoder)
+        if picture_BCHW is None or self.place_read is None or how is None or film or not torch.is_grad_enabled():
+            return self.one_by_one(picture_BCHW, noise_TBZ, film=film)
+        canvas_BCHW, code_TBY = draw_fused.run(
+            how, picture_BCHW, noise_TBZ, self.blank, self.encoder, self.decoder, self.to_code, self.place_read, self.stroke
+        )
+        spent_N = divergence(*code_TBY.flatten(0, 1).chunk(2, dim=1))
+        return Painted(canvas_BCHW, spent_N.view(code_TBY.shape[:2]).sum(dim=0), [], [])
+
+    def one_by_one(self, picture_BCHW: Tensor | None, noise_TBZ: Tensor, *, film: bool = False) -> Painted:
+        """The plain way, for every window and cell, for samples and films: the reference for draw_fused.py."""
         batch = noise_TBZ.shape[1]
         canvas_BCHW = self.blank.expand(batch, -1, -1, -1)
         encoder, decoder = self.encoder.start(batch), self.decoder.start(batch)

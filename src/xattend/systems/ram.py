@@ -16,7 +16,8 @@ looked at), nor from the location network and the baseline into the core. A plac
 looked at; log pi is that of the place as it was drawn. The logged `loss` is the cross entropy: the other terms have a gradient and no value.
 
 In evaluation a place is the mean, and what must be drawn is drawn from the picture itself (layers/dice.py), so that a picture's answer never
-depends on which others share its batch. Controls: `policy = "random"`, every place drawn evenly; `policy = "centre"`.
+depends on which others share its batch. Controls: `policy = "random"`, every place drawn evenly; `policy = "centre"`. Training with a learnt
+policy runs all looks as one function (ram_fused.py).
 
 Shapes: B pictures, N = B x M, T looks, D width, V target vocabulary.
 """
@@ -40,11 +41,13 @@ from xattend.layers import dice
 from xattend.objectives.base import as_loss
 from xattend.registry import Named, register
 from xattend.search.base import Search
+from xattend.systems import ram_fused
 from xattend.systems.answers import prediction
 from xattend.systems.base import System
 from xattend.systems.label import Label, label_scores, labels_of, memory_of
 from xattend.systems.looked import traces
 from xattend.systems.parts import Parts
+from xattend.tree import Tree
 from xattend.types import Batch, Loss, Prediction
 
 Positive = Annotated[int, pydantic.Field(ge=1)]
@@ -62,19 +65,19 @@ class Looks(NamedTuple):
     """
 
     last_ND: Tensor
-    where_TN2: list[Tensor]
-    drawn_nN2: list[Tensor]
-    mean_nN2: list[Tensor]
-    expected_nN: list[Tensor]
+    where_TN2: Tensor
+    drawn_nN2: Tensor
+    mean_nN2: Tensor
+    expected_nN: Tensor
 
 
 def log_density(drawn_N2: Tensor, mean_N2: Tensor, std: float) -> Tensor:
-    """log N(drawn; mean, std^2 I), up to a constant.
+    """log N(drawn; mean, std^2 I), up to a constant. Any leading axes.
 
     >>> log_density(torch.tensor([[0.1, 0.0]]), torch.zeros(1, 2), 0.1).round(decimals=4).tolist()
     [-0.5]
     """
-    return -(drawn_N2.detach() - mean_N2).square().sum(dim=1) / (2 * std * std)
+    return -(drawn_N2.detach() - mean_N2).square().sum(dim=-1) / (2 * std * std)
 
 
 def reinforce(log_pi_nN: Tensor, reward_N: Tensor, expected_nN: Tensor) -> Tensor:
@@ -122,15 +125,24 @@ class RAM(System):
 
     def walk(self, picture_BCHW: Tensor, copies: int) -> Looks:
         """Looks at each picture, `copies` times side by side."""
-        count = copies * len(picture_BCHW)
-        bound, state = self.window.bind(picture_BCHW), self.core.start(count)
-        even_NT2 = self._even(picture_BCHW, copies)
-        noise_NT2 = self._noise(picture_BCHW, copies)
-        found = Looks(state[0], [], [], [], [])
+        bound = self.window.bind(picture_BCHW)
+        even_NT2, noise_NT2 = self._even(picture_BCHW, copies), self._noise(picture_BCHW, copies)
+        gates = ram_fused.gates_of(self.core)
+        if self.locator is None or self.baseline is None or noise_NT2 is None or gates is None:
+            return self.one_by_one(bound, even_NT2, noise_NT2)
+        if self.steps == 1 or not torch.is_grad_enabled():  # no place is chosen, or nothing is learnt
+            return self.one_by_one(bound, even_NT2, noise_NT2)
+        how = ram_fused.Plan(self.window, self.core, gates, self.std)
+        return Looks(*ram_fused.run(how, self.network, self.locator, self.baseline, bound, even_NT2[:, 0], noise_NT2))
+
+    def one_by_one(self, bound: Tree, even_NT2: Tensor, noise_NT2: Tensor | None) -> Looks:
+        """The plain way, for every policy and core: the reference for ram_fused.py."""
+        state = self.core.start(len(even_NT2))
+        where, drawn, means, expected = list[Tensor](), list[Tensor](), list[Tensor](), list[Tensor]()
         where_N2 = torch.zeros_like(even_NT2[:, 0]) if self.policy == "centre" else even_NT2[:, 0]
         for look in range(self.steps):
             state = self.core(self.network(self.window.read(bound, where_N2), where_N2), state)
-            found.where_TN2.append(where_N2)
+            where.append(where_N2)
             if look + 1 == self.steps:
                 break
             if self.locator is None or self.baseline is None:
@@ -139,11 +151,13 @@ class RAM(System):
             known_ND = state[0].detach()  # rewards teach where to look, not what to see
             mean_N2 = self.locator(known_ND)
             drawn_N2 = (mean_N2 if noise_NT2 is None else mean_N2 + self.std * noise_NT2[:, look]).detach()
-            found.mean_nN2.append(mean_N2)
-            found.drawn_nN2.append(drawn_N2)
-            found.expected_nN.append(self.baseline(known_ND).squeeze(1))
+            means.append(mean_N2)
+            drawn.append(drawn_N2)
+            expected.append(self.baseline(known_ND).squeeze(1))
             where_N2 = drawn_N2.clamp(-1, 1)
-        return found._replace(last_ND=state[0])
+        none_N2 = even_NT2.new_empty(0, len(even_NT2), 2)
+        chosen = [torch.stack(each) if each else none for each, none in ((drawn, none_N2), (means, none_N2), (expected, none_N2[..., 0]))]
+        return Looks(state[0], torch.stack(where), *chosen)
 
     def _even(self, picture_BCHW: Tensor, copies: int) -> Tensor:
         """A place drawn evenly for each look."""
@@ -167,13 +181,12 @@ class RAM(System):
         right_N = (logits_NV.detach().argmax(dim=1) == labels_N).to(nll_N.dtype)
         nll = nll_N.sum() / copies
         parts = {"right": right_N.sum() / copies}
-        if not self.training or not found.mean_nN2:
+        if not self.training or not len(found.mean_nN2):
             return as_loss(nll, nll, batch.target, **parts)
         reward_N = right_N if self.reward == "right" else -nll_N.detach()
-        log_pi_nN = torch.stack([log_density(drawn, mean, self.std) for drawn, mean in zip(found.drawn_nN2, found.mean_nN2, strict=True)])
-        expected_nN = torch.stack(found.expected_nN)
-        score = self.reward_weight * reinforce(log_pi_nN, reward_N, expected_nN).sum() / copies
-        surprise = (reward_N - expected_nN).square().sum() / copies
+        log_pi_nN = log_density(found.drawn_nN2, found.mean_nN2, self.std)
+        score = self.reward_weight * reinforce(log_pi_nN, reward_N, found.expected_nN).sum() / copies
+        surprise = (reward_N - found.expected_nN).square().sum() / copies
         total = nll + (score - score.detach()) + (surprise - surprise.detach())
         return as_loss(total, nll, batch.target, **parts, surprise=surprise / len(found.mean_nN2))
 
@@ -185,7 +198,7 @@ class RAM(System):
         found = search.search(self.label, memory_of(looked.last_ND))
         answers = [prediction(hypotheses, self.target, [], (0,)) for hypotheses in found]
         if attention:
-            answers = [replace(one, trace=trace) for one, trace in zip(answers, traces([self.window], [looked.where_TN2]), strict=True)]
+            answers = [replace(one, trace=trace) for one, trace in zip(answers, traces([self.window], [list(looked.where_TN2)]), strict=True)]
         return answers
 
     @torch.inference_mode()

@@ -62,33 +62,49 @@ async function unpack(doc, blob) {
   return new Uint8Array(await new Response(packed).arrayBuffer());
 }
 
-async function openWeights(doc, given) {
-  const bytes = await unpack(doc, given.blob);
-  const count = given.shape.reduce((product, size) => product * size, 1);
-  const wide = given.encoding === "float32" ? 4 : 1;
-  if (!["sqrt8", "float32"].includes(given.encoding) || bytes.length !== count * wide) throw new Error("the weights of this trace are damaged");
-  return new Weights(given.shape, wide === 4 ? new Float32Array(bytes.buffer, 0, count) : bytes);
+const BYTES = { sqrt8: 1, int8: 1, int16: 2, float32: 4 }; // bytes of a number, by its encoding
+
+// an array as it is packed: bytes of shares stay bytes, as there may be many
+async function openPacked(doc, given) {
+  const bytes = await unpack(doc, given.blob), count = given.shape.reduce((product, size) => product * size, 1);
+  if (!BYTES[given.encoding] || bytes.length !== count * BYTES[given.encoding]) throw new Error("an array of this trace is damaged");
+  if (given.encoding === "float32") return new Float32Array(bytes.buffer, 0, count);
+  if (given.encoding === "int8") return new Int8Array(bytes.buffer, 0, count);
+  return given.encoding === "int16" ? new Int16Array(bytes.buffer, 0, count) : bytes;
 }
 
-async function openPicture(doc) {
-  const media = doc.source.media;
+async function openWeights(doc, given) {
+  if (!["sqrt8", "float32"].includes(given.encoding)) throw new Error("the weights of this trace are damaged");
+  return new Weights(given.shape, await openPacked(doc, given));
+}
+
+// any other array, as numbers: { shape, values }
+async function openArray(doc, given) {
+  const packed = await openPacked(doc, given), step = given.scale / (given.encoding === "int8" ? 127 : 32767);
+  const number_ = { sqrt8: (byte) => SQUARES[byte], float32: (value) => value }[given.encoding] || ((level) => level * step);
+  return { shape: given.shape, values: given.encoding === "float32" ? packed : Float32Array.from(packed, number_) };
+}
+
+async function openPicture(doc, media) {
   if (!media) return null;
   return createImageBitmap(new Blob([await unpack(doc, media.blob)], { type: media.type }));
 }
 
-// what views are given: the document, and `weights`, `modes`, `picture` unpacked
+// what views are given: the document, and `weights`, `modes`, `picture`, `seen` and `arrays` unpacked
 export async function openTrace(doc) {
   if (!doc || doc.format !== "xattend-trace") throw new Error("this is no trace");
   if (doc.version !== 2) throw new Error(`this is a trace of version ${Number(doc.version)}, and this viewer reads version 2`);
-  const names = Object.keys(doc.modes || {});
-  const [weights, picture, ...others] = await Promise.all([
-    openWeights(doc, doc.weights), openPicture(doc), ...names.map((name) => openWeights(doc, doc.modes[name])),
+  const names = Object.keys(doc.modes || {}), kept = Object.keys(doc.arrays || {});
+  const [weights, picture, seen, arrays, others] = await Promise.all([
+    openWeights(doc, doc.weights), openPicture(doc, doc.source.media), openPicture(doc, doc.source.seen),
+    Promise.all(kept.map((name) => openArray(doc, doc.arrays[name]))), Promise.all(names.map((name) => openWeights(doc, doc.modes[name]))),
   ]);
   const [steps, heads, positions] = doc.weights.shape;
   const source = doc.source.tokens.length ? doc.source.tokens : Array.from({ length: positions }, (_, place) => String(place));
   return {
-    doc, kind: doc.kind, steps, heads, positions, weights, picture, media: doc.source.media, grid: doc.source.grid, source,
+    doc, kind: doc.kind, steps, heads, positions, weights, picture, seen, media: doc.source.media, grid: doc.source.grid, source,
     target: doc.target.tokens, logprobs: doc.target.logprobs || [], names: doc.heads, nbest: doc.nbest || [], tree: doc.tree || null,
     modes: names.map((name, at) => ({ name, weights: others[at], logprobs: doc.modes[name].logprobs || null })), edits: doc.edits || null,
+    arrays: Object.fromEntries(kept.map((name, at) => [name, arrays[at]])), seconds: doc.source.seconds || 0, rate: doc.source.rate || 0, notes: doc.notes || [],
   };
 }

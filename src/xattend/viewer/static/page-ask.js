@@ -3,8 +3,10 @@
 import { make, shown } from "./dom.js";
 
 const LARGEST = 22 * 1024 * 1024;
-const SLIDERS = { size: [1, 20, 1], length_penalty: [0, 2, 0.1], coverage_penalty: [0, 1, 0.05] };
-const OWN_LABELS = { size: "beam width", length_penalty: "length penalty", coverage_penalty: "coverage penalty", nbest: "outputs" };
+const SLIDERS = { size: [1, 20, 1], length_penalty: [0, 2, 0.1], coverage_penalty: [0, 1, 0.05], bias: [0, 3, 0.1] };
+const OWN_LABELS = { size: "beam width", length_penalty: "length penalty", coverage_penalty: "coverage penalty", nbest: "outputs", bias: "neatness (bias)", seed: "sample (seed)" };
+const FILES = { picture: "image/*", film: "image/*,video/*", sound: "audio/*,.wav,.flac,.ogg,.npy,.mfc" };
+const TOLD = /^(.*[.!?])\s+([^.!?]+[.!?])(?:\s+#\d+)*\s*$/su; // a story, its question, and perhaps the numbers of its facts
 
 // a file as base64
 async function base64(file) {
@@ -64,7 +66,7 @@ export class Asking {
     if (this.models.length > 1) this.form.append(this.choice());
     if (model.kind === "text") this.form.append(this.textArea());
     else this.form.append(this.dropZone());
-    if (model.asked) this.form.append(this.questionField());
+    if (model.asked || model.story) this.form.append(this.questionField());
     this.place = make("div", { class: "pg-examples" });
     this.form.append(this.place);
     this.offer();
@@ -72,7 +74,7 @@ export class Asking {
     const outputs = model.search.settings.find((one) => one.name === "nbest");
     this.fields = fields;
     this.outputs = outputs ? settingField({ ...outputs, value: Math.max(outputs.value, 3), maximum: 100 }, () => this.changed(false)) : null;
-    const first = fields.filter(({ one }) => SLIDERS[one.name]), rest = fields.filter(({ one }) => !SLIDERS[one.name]);
+    const pen = model.search.kind === "pen", first = fields.filter(({ one }) => pen || SLIDERS[one.name]), rest = fields.filter(({ one }) => !pen && !SLIDERS[one.name]);
     const button = make("button", { type: "submit", class: "xa-button", "data-role": "ask" }, "Decode");
     this.form.append(make("div", { class: "pg-row" }, button, ...first.map((field) => field.element), this.outputs ? this.outputs.element : null));
     if (rest.length) this.form.append(make("details", { class: "pg-more" }, make("summary", {}, `more settings of search "${model.search.kind}"`), make("div", { class: "pg-row" }, ...rest.map((field) => field.element))));
@@ -94,7 +96,8 @@ export class Asking {
 
   textArea() {
     const { model } = this;
-    this.text = make("textarea", { id: "text", dir: "auto", spellcheck: "false", "aria-label": `source: ${model.source}`, placeholder: `type here: ${model.source}` });
+    const hint = model.story ? "type a story here, a sentence a line; the question goes below, or last" : `type here: ${model.source}`;
+    this.text = make("textarea", { id: "text", dir: "auto", spellcheck: "false", "aria-label": `source: ${model.source}`, placeholder: hint });
     this.text.addEventListener("input", () => this.changed(true));
     this.text.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); });
     return this.text;
@@ -102,7 +105,7 @@ export class Asking {
 
   dropZone() {
     this.text = null;
-    const file = make("input", { type: "file", id: "picture", accept: this.model.kind === "film" ? "image/*,video/*" : "image/*", "aria-label": `a ${this.model.kind} from a file` });
+    const file = make("input", { type: "file", id: "picture", accept: FILES[this.model.kind], "aria-label": `a ${this.model.kind} from a file` });
     const name = make("span", { class: "xa-faint", "data-role": "picture-name" }, this.pictureName);
     const zone = make("div", { class: "pg-drop", "data-role": "drop" }, `Drop a ${this.model.kind} here, or choose one: `, file, name);
     const take = async (given) => {
@@ -123,7 +126,7 @@ export class Asking {
   }
 
   questionField() {
-    this.question = make("input", { type: "text", id: "question", class: "pg-field", dir: "auto", placeholder: "a question about the picture", "aria-label": "question" });
+    this.question = make("input", { type: "text", id: "question", class: "pg-field", dir: "auto", placeholder: `a question about the ${this.model.story ? "story" : "picture"}`, "aria-label": "question" });
     this.question.addEventListener("input", () => this.changed(true));
     return this.question;
   }
@@ -137,8 +140,9 @@ export class Asking {
   }
 
   take(text) {
-    if (this.text) this.text.value = text;
-    else {
+    const parts = this.model.story ? TOLD.exec(text) : null;
+    if (this.text) this.text.value = parts ? parts[1] : text;
+    if (this.text) { if (this.model.story) this.question.value = parts ? parts[2] : ""; } else {
       const at = this.model.asked ? text.lastIndexOf("|") : -1;
       this.picture = null;
       this.drawn = at < 0 ? text : text.slice(0, at).trim();
@@ -155,8 +159,9 @@ export class Asking {
     if (this.text) {
       if (!this.text.value.trim()) return null;
       found.text = this.text.value;
+      if (model.story && this.question.value.trim()) found.question = this.question.value;
     } else {
-      if (this.picture) found.picture = this.picture;
+      if (this.picture) found[model.kind === "sound" ? "sound" : "picture"] = this.picture;
       else if (this.drawn) found.text = this.drawn;
       else return null;
       if (model.asked) {

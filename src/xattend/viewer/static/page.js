@@ -40,8 +40,10 @@ function startPage(models) {
       handles = await renderTwo(place, docs[0], docs[1], { names: models.map((model) => model.name), view });
       return;
     }
-    handles = [await render(place, docs[0], { view, onShow: (name) => { view = name; }, edit: { force: (tokens) => editing.force(tokens), mask: (places) => editing.mask(places), row: (step, weights) => editing.row(step, weights) } })];
-    if (handles[0].trace) editing.show(handles[0].trace);
+    const { edits } = models[asking.asked[0]]; // whether a hand can be laid on this model
+    handles = [await render(place, docs[0], { view, onShow: (name) => { view = name; }, edit: !edits ? null : { force: (tokens) => editing.force(tokens), mask: (places) => editing.mask(places), row: (step, weights) => editing.row(step, weights) } })];
+    if (handles[0].trace && edits) editing.show(handles[0].trace);
+    else editing.hide();
   }
 
   async function askNow() {

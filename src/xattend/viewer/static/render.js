@@ -170,6 +170,7 @@ export async function render(element, doc, options = {}) {
   const buttons = keepButtons(() => view, () => `xattend-${name}`, context.say);
   const bar = make("div", { class: "xa-bar" }, tabs.list, make("span", { class: "xa-space" }), heads, ...buttons, options.themeSwitch === false ? null : themeSwitch(gone.signal));
   if (options.texts !== false) root.append(texts(trace));
+  if (trace.notes.length) root.append(make("ul", { class: "xa-notes xa-faint", "data-role": "notes" }, ...trace.notes.map((note) => make("li", {}, shown(note)))));
   root.append(bar, panel, make("div", { class: "xa-foot" }, readout, colours.element));
   onTheme(() => { context.paint(); draw(name); }, gone.signal);
   const first = fitting.find((one) => one.name === options.view) || fitting[0];

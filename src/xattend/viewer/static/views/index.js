@@ -4,6 +4,12 @@
 
 import { overlayView } from "./overlay.js";
 import { filmView } from "./film.js";
+import { soundView } from "./sound.js";
+import { strokesView } from "./strokes.js";
+import { glimpseView } from "./glimpse.js";
+import { canvasView } from "./canvas.js";
+import { storyView } from "./story.js";
+import { machineView } from "./machine.js";
 import { matrixView } from "./matrix.js";
 import { arcsView } from "./arcs.js";
 import { headsView } from "./heads.js";
@@ -11,4 +17,5 @@ import { tokensView } from "./tokens.js";
 import { treeView } from "./tree.js";
 import { modesView } from "./modes.js";
 
-export const views = [overlayView, filmView, matrixView, arcsView, headsView, tokensView, treeView, modesView];
+const ownViews = [overlayView, filmView, soundView, strokesView, glimpseView, canvasView, storyView, machineView]; // of one kind of trace each
+export const views = [...ownViews, matrixView, arcsView, headsView, tokensView, treeView, modesView];

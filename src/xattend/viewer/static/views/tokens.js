@@ -5,6 +5,7 @@ import { colourOf, inkOn } from "../colour.js";
 
 const CHIPS = 2000; // tokens of an output that are drawn
 const LISTED = 50; // outputs that are listed
+const BETWEEN_WORDS = ["glimpse", "machine"]; // kinds whose steps are no words of the output
 
 function chips(tokens, logprobs, context, choose) {
   const found = tokens.slice(0, CHIPS).map((token, at) => {
@@ -27,12 +28,19 @@ function nbestTable(trace, context) {
     make("thead", {}, make("tr", {}, ...["", "score", "log-probability", "output"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, ...rows));
 }
 
+// what was written: the steps, or the best output's tokens where steps are looks or the steps of a machine
+function outputOf(trace) {
+  const best = trace.nbest[0];
+  return BETWEEN_WORDS.includes(trace.kind) && best && (best.tokens || []).length ? { tokens: best.tokens, logprobs: best.logprobs || [], own: false } : { tokens: trace.target, logprobs: trace.logprobs, own: true };
+}
+
 function drawTokens(element, trace, context) {
   const choose = (step) => {
     context.select({ step });
     if (context.edit && context.edit.force) context.say(`step ${step + 1} is chosen: "keep up to here" forces the output to begin so`);
   };
-  element.append(make("div", { class: "xa-chips xa-output", "data-role": "chips" }, ...chips(trace.target, trace.logprobs, context, choose)));
+  const { tokens, logprobs, own } = outputOf(trace);
+  element.append(make("div", { class: "xa-chips xa-output", "data-role": "chips" }, ...chips(tokens, logprobs, context, own ? choose : null)));
   if (context.edit && context.edit.force) {
     element.append(make("button", { type: "button", class: "xa-button", click: () => context.edit.force(trace.target.slice(0, context.selection.step + 1)) }, "keep up to here"));
   }
@@ -44,8 +52,9 @@ function drawTokens(element, trace, context) {
 function tokensSvg(trace, context) {
   const width = 900, boxes = [];
   let x = 8, y = 8;
-  trace.target.slice(0, CHIPS).forEach((token, at) => {
-    const label = tokenLabel(token, 40), wide = textWidth(label) + 12, chance = Math.exp(trace.logprobs[at] ?? 0);
+  const { tokens, logprobs } = outputOf(trace);
+  tokens.slice(0, CHIPS).forEach((token, at) => {
+    const label = tokenLabel(token, 40), wide = textWidth(label) + 12, chance = Math.exp(logprobs[at] ?? 0);
     if (x + wide > width - 8) { x = 8; y += 28; }
     boxes.push(makeSvg("rect", { x, y, width: wide, height: 24, rx: 4, fill: colourOf(context.map, chance) }), svgText(label, { x: x + wide / 2, y: y + 17, "text-anchor": "middle", fill: inkOn(context.map, chance) }));
     x += wide + 4;
@@ -58,6 +67,6 @@ export const tokensView = {
   name: "tokens",
   title: "Probabilities",
   byHead: false,
-  accepts: (trace) => trace.steps > 0,
+  accepts: (trace) => trace.steps > 0 && !["strokes", "canvas"].includes(trace.kind), // points of a pen and canvases are no tokens
   draw: drawTokens,
 };

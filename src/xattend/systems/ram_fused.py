@@ -1,0 +1,159 @@
+"""All looks of RAM as one autograd function with a backward of its own (Mnih et al. 2014; the system is in ram.py).
+
+    s_t = relu([W rho(x, l_t) ; W l_t]),   g_t = relu(W s_t),   h_t = cell(g_t, h_{t-1})        glimpse network and core
+    m_t = tanh(W relu(W h_t)),   l_{t+1} = m_t + std e_t,   b_t = W h_t + b                     where to look next, and the baseline
+
+No gradient passes through a place, and none from the location network or the baseline into the core. So going back, h_t is all that must
+wait for the step behind it:
+
+    dL/dh_{t-1} = W^T dL/da_t      a_t: what the core's gates are made of
+
+Every other gradient, those of the glimpse network's layers and of all weights, is one product over all looks. Going forth, the recurrence
+and the location network's first layer are one product with h_t. The plain way, `RAM.one_by_one`, is the reference: tests hold this one
+to it.
+
+>>> rectified = ReluGates(1, (torch.zeros(1, 2),), torch.zeros(1))
+>>> rectified.forward(0, torch.tensor([[1.0, -3.0]]), torch.tensor([[1.0, 1.0]]), torch.zeros(1, 2)).tolist()
+[[2.0, 0.0]]
+>>> rectified.backward(0, torch.zeros(1, 2), (torch.tensor([[5.0, 7.0]]),))[0].tolist()
+[[5.0, 0.0]]
+
+Shapes: N walks, T looks, n = T - 1 places chosen, R numbers in a window, I inner width, D width, G gates x D, J = G + I.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from xattend.cells.base import Cell
+from xattend.cells.gates import Gates, Gradients, tanh_
+from xattend.cells.relu import ReluRNN
+from xattend.glimpses.base import Glimpse
+from xattend.glimpses.network import GlimpseNetwork
+from xattend.tree import Tree
+
+
+class ReluGates(Gates):
+    """The simple recurrence of rectified units; see cells/relu.py."""
+
+    def __init__(self, steps: int, state: tuple[Tensor, ...], like: Tensor) -> None:
+        super().__init__(steps, state, like)
+        self.kept = like.new_empty(steps, *state[0].shape)
+
+    def forward(self, t: int, gates_BG: Tensor, recurrent_BG: Tensor, h_BH: Tensor) -> Tensor:
+        return torch.add(gates_BG, recurrent_BG, out=self.kept[t]).relu_()
+
+    def backward(self, t: int, h_BH: Tensor, d_state: Gradients) -> tuple[Tensor, Tensor, Tensor, Gradients]:
+        d_gates = unrelu(d_state[0], self.kept[t])
+        return d_gates, d_gates, self.zero, ()
+
+
+def unrelu(d_after: Tensor, after: Tensor) -> Tensor:
+    """The gradient of what was rectified."""
+    found: Tensor = torch.ops.aten.threshold_backward(d_after, after, 0)
+    return found
+
+
+def gates_of(core: Cell) -> type[Gates] | None:
+    """The core's gates with their own backward, if they are written."""
+    if core.input_norm is not None:
+        return None
+    return ReluGates if isinstance(core, ReluRNN) else core.fused_gates()
+
+
+class Plan(NamedTuple):
+    """What the function needs to know besides tensors."""
+
+    window: Glimpse
+    core: Cell
+    gates: type[Gates]
+    std: float
+
+
+def run(
+    how: Plan, network: GlimpseNetwork, locator: nn.Sequential, baseline: nn.Linear, bound: Tree, first_N2: Tensor, noise_NT2: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """last_ND, where_TN2, drawn_nN2, mean_nN2, expected_nN; there must be two looks or more."""
+    hidden, chosen, core = locator[0], locator[2], how.core
+    assert network.where is not None
+    assert isinstance(hidden, nn.Linear)
+    assert isinstance(chosen, nn.Linear)
+    layers = (network.what, network.where, network.both, core.input, core.recurrent, hidden, chosen, baseline)
+    found: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] = _Walk.apply(  # type: ignore[no-untyped-call]
+        how, bound, first_N2, noise_NT2, *(layer.weight for layer in layers), *(layer.bias for layer in layers)
+    )
+    return found
+
+
+class _Walk(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, how: Plan, bound: Tree, first_N2: Tensor, noise_NT2: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
+        what_IR, where_I2, both_DI, input_GD, recurrent_GD, hidden_ID, chosen_2I, expect_1D = weights[:8]
+        what_I, place_I, both_D, input_G, recurrent_G, hidden_I, chosen_2, expect_1 = weights[8:]
+        count, steps = noise_NT2.shape[:2]
+        inner, width, gated = len(what_IR), len(both_DI), len(input_GD)
+        patch_TNR = first_N2.new_empty(steps, count, what_IR.shape[1])
+        seen_TNI = first_N2.new_empty(steps, count, 2 * inner)  # what, and where beside it
+        glimpse_TND = first_N2.new_empty(steps, count, width)
+        states_TND = first_N2.new_zeros(steps + 1, count, width)
+        hidden_nNI = first_N2.new_empty(steps - 1, count, inner)
+        mean_nN2, drawn_nN2 = (first_N2.new_empty(steps - 1, count, 2) for _ in range(2))
+        where_TN2 = first_N2.new_empty(steps, count, 2)
+        where_TN2[0] = first_N2
+        gates = how.gates(steps, how.core.start(count), first_N2)
+        joint_DJ, joint_J = torch.cat([recurrent_GD, hidden_ID]).t(), torch.cat([recurrent_G, hidden_I])
+        recurrent_NG = recurrent_G.expand(count, -1)  # the first state is 0
+        for t in range(steps):
+            patch_TNR[t] = how.window.read(bound, where_TN2[t])
+            torch.addmm(what_I, patch_TNR[t], what_IR.t(), out=seen_TNI[t, :, :inner])
+            torch.addmm(place_I, where_TN2[t], where_I2.t(), out=seen_TNI[t, :, inner:])
+            torch.addmm(both_D, seen_TNI[t].relu_(), both_DI.t(), out=glimpse_TND[t]).relu_()
+            states_TND[t + 1] = gates.forward(t, torch.addmm(input_G, glimpse_TND[t], input_GD.t()), recurrent_NG, states_TND[t])
+            if t + 1 < steps:
+                product_NJ = torch.addmm(joint_J, states_TND[t + 1], joint_DJ)
+                recurrent_NG = product_NJ[:, :gated]
+                torch.clamp_min(product_NJ[:, gated:], 0, out=hidden_nNI[t])
+                tanh_(torch.addmm(chosen_2, hidden_nNI[t], chosen_2I.t(), out=mean_nN2[t]))
+                torch.add(mean_nN2[t], noise_NT2[:, t], alpha=how.std, out=drawn_nN2[t])
+                torch.clamp(drawn_nN2[t], -1, 1, out=where_TN2[t + 1])
+        expected_nN = states_TND[1:-1] @ expect_1D[0] + expect_1
+        ctx.save_for_backward(*weights)
+        ctx.run = gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2
+        found = states_TND[-1].clone(), where_TN2.clone(), drawn_nN2, mean_nN2.clone(), expected_nN  # what backward needs is not handed out
+        ctx.mark_non_differentiable(found[1], drawn_nN2)
+        return found
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, d_last_ND: Tensor, *rest: Tensor) -> tuple[Tensor | None, ...]:
+        _, _, d_mean_nN2, d_expected_nN = rest  # places have none
+        _, _, both_DI, input_GD, recurrent_GD, _, chosen_2I, _ = ctx.saved_tensors[:8]
+        gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2 = ctx.run
+        steps, inner = len(patch_TNR), hidden_nNI.shape[2]
+        d_gates_TNG, d_recurrent_TNG = (d_last_ND.new_empty(steps, len(d_last_ND), len(input_GD)) for _ in range(2))
+        d_state = gates.start()
+        d_state = (d_last_ND, *d_state[1:])
+        for t in range(steps - 1, -1, -1):
+            d_gates_TNG[t], d_recurrent_TNG[t], d_before_ND, d_rest = gates.backward(t, states_TND[t], d_state)
+            if t:  # nobody asks for the gradient of the first state
+                d_state = (torch.addmm(d_before_ND, d_recurrent_TNG[t], recurrent_GD), *d_rest)
+        # the rest is one product each over all looks
+        d_gates, d_recurrent, seen = d_gates_TNG.flatten(0, 1), d_recurrent_TNG[1:].flatten(0, 1), seen_TNI.flatten(0, 1)
+        before, known = states_TND[1:steps].flatten(0, 1), hidden_nNI.flatten(0, 1)
+        glimpse = glimpse_TND.flatten(0, 1)
+        d_both = unrelu(d_gates @ input_GD, glimpse)
+        d_seen = unrelu(d_both @ both_DI, seen)
+        d_mean = (d_mean_nN2 * (1 - mean_nN2.square())).flatten(0, 1)
+        d_hidden = unrelu(d_mean @ chosen_2I, known)
+        d_expected = d_expected_nN.reshape(1, -1)
+        return (
+            None, None, None, None,
+            d_seen[:, :inner].t() @ patch_TNR.flatten(0, 1), d_seen[:, inner:].t() @ where_TN2.flatten(0, 1), d_both.t() @ seen,
+            d_gates.t() @ glimpse, d_recurrent.t() @ before, d_hidden.t() @ before, d_mean.t() @ known, d_expected @ before,
+            *d_seen.sum(dim=0).chunk(2), d_both.sum(dim=0), d_gates.sum(dim=0), d_recurrent_TNG.sum(dim=(0, 1)),
+            d_hidden.sum(dim=0), d_mean.sum(dim=0), d_expected.sum(dim=1),
+        )  # fmt: skip
