@@ -36,15 +36,16 @@ from xattend.types import Memory, Space, State, Step
 
 class _Layer(nn.Module):
     def __init__(
-        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool, key: int | None
-    ) -> None:
+        self, attention: Attention, width: int, heads: int, inner: int, dropout: float, inner_dropout: float, weight_dropout: float,
+        pre_norm: bool, key: int | None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.attention = attention
         self.mix: nn.Module | None = None
         if attention.context_size:  # multi-head attention has its own last layer, and gives the right width
             fits = attention.context_size == width
             self.mix = nn.Identity() if fits else nn.Linear(attention.context_size, width)
-        self.look, self.think = SelfAttention(width, heads, weight_dropout, key), FeedForward(width, inner, dropout)
+        self.look, self.think = SelfAttention(width, heads, weight_dropout, key), FeedForward(width, inner, inner_dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
         self.around_source = Residual(width, dropout, pre_norm) if self.mix is not None else None
 
@@ -82,6 +83,7 @@ class Transformer(Decoder):
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
         key: Annotated[int | None, "width of a head's queries and keys in self-attention; by default size / heads"] = None,
         dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
+        inner_dropout: Annotated[float | None, "inside the feed-forward layers; by default as dropout, and 0 in the paper"] = None,
         weight_dropout: Annotated[float, "on self-attention weights"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
         positions: Annotated[Literal["sinusoidal", "learned", "none"], "how a token knows its place"] = "sinusoidal",
@@ -93,9 +95,10 @@ class Transformer(Decoder):
         self.embedding = symbol_embedding(space.symbols(), size)
         self.positions = Positions(positions, size, longest)
         self.dropout = Dropout(dropout)
+        inside = dropout if inner_dropout is None else inner_dropout
         pre_norm = norm == "pre"
         self.layers = nn.ModuleList(
-            [_Layer(make_attention(size), size, heads, inner, dropout, weight_dropout, pre_norm, key) for _ in range(layers)]
+            [_Layer(make_attention(size), size, heads, inner, dropout, inside, weight_dropout, pre_norm, key) for _ in range(layers)]
         )
         self.last_norm = nn.LayerNorm(size) if pre_norm else nn.Identity()
         self.output = nn.Linear(size, space.symbols())

@@ -25,9 +25,11 @@ from xattend.types import Memory, Padded, Space
 
 
 class _Layer(nn.Module):
-    def __init__(self, width: int, heads: int, inner: int, dropout: float, weight_dropout: float, pre_norm: bool, key: int | None) -> None:
+    def __init__(
+        self, width: int, heads: int, inner: int, dropout: float, inner_dropout: float, weight_dropout: float, pre_norm: bool, key: int | None
+    ) -> None:
         super().__init__()
-        self.look, self.think = SelfAttention(width, heads, weight_dropout, key), FeedForward(width, inner, dropout)
+        self.look, self.think = SelfAttention(width, heads, weight_dropout, key), FeedForward(width, inner, inner_dropout)
         self.around_look, self.around_think = (Residual(width, dropout, pre_norm) for _ in range(2))
 
     def forward(self, x_BSD: Tensor, bias_B1TS: Tensor | None) -> Tensor:
@@ -47,6 +49,7 @@ class Transformer(Encoder):
         inner: Annotated[int, "width inside the feed-forward layers"] = 1024,
         key: Annotated[int | None, "width of a head's queries and keys in self-attention; by default size / heads"] = None,
         dropout: Annotated[float, "on word vectors and every sublayer"] = 0.1,
+        inner_dropout: Annotated[float | None, "inside the feed-forward layers; by default as dropout, and 0 in the paper"] = None,
         weight_dropout: Annotated[float, "on attention weights"] = 0.0,
         norm: Annotated[Literal["pre", "post"], "layer norm before a sublayer, or after it as in the paper"] = "pre",
         positions: Annotated[Literal["sinusoidal", "learned", "none"], "how a token knows its place"] = "sinusoidal",
@@ -57,7 +60,8 @@ class Transformer(Encoder):
         self.embedding = symbol_embedding(space.symbols(), size)
         self.positions = Positions(positions, size, longest)
         self.dropout = Dropout(dropout)
-        self.layers = nn.ModuleList([_Layer(size, heads, inner, dropout, weight_dropout, norm == "pre", key) for _ in range(layers)])
+        inside = dropout if inner_dropout is None else inner_dropout
+        self.layers = nn.ModuleList([_Layer(size, heads, inner, dropout, inside, weight_dropout, norm == "pre", key) for _ in range(layers)])
         self.last_norm = nn.LayerNorm(size) if norm == "pre" else nn.Identity()
 
     def forward(self, source: Padded) -> Memory:

@@ -7,7 +7,7 @@ Sutskever 2014, Cho 2014, Bahdanau 2015, Luong 2015 and the Transformer are reci
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from torch import nn
@@ -34,6 +34,7 @@ class Seq2Seq(System):
     def __init__(
         self, parts: Parts, *,
         init_range: Annotated[float | None, "draw every weight evenly from [-r, r], as papers of 2014-15 did"] = None,
+        init: Annotated[Literal["own", "xavier"], "xavier: linear layers by Glorot's rule, their biases 0; own: as each part does by itself"] = "own",
     ) -> None:  # fmt: skip
         super().__init__()
         assert parts.source is not None
@@ -49,9 +50,21 @@ class Seq2Seq(System):
         self.objective.wire(self.encoder.size, parts.target.space.symbols())
         if parts.recipe.section("decoder").get("tie") == "all":
             self._share_embedding()
+        if init == "xavier":
+            self._glorot()
         if init_range is not None:
             for weight in self.parameters():
                 nn.init.uniform_(weight, -init_range, init_range)
+
+    def _glorot(self) -> None:
+        """Word vectors, also where they are the output layer, stay as they are."""
+        words = {id(part.weight) for part in self.modules() if isinstance(part, nn.Embedding)}
+        for part in self.modules():
+            if isinstance(part, nn.Linear):
+                if id(part.weight) not in words:
+                    nn.init.xavier_uniform_(part.weight)
+                if part.bias is not None:
+                    nn.init.zeros_(part.bias)
 
     def _share_embedding(self) -> None:
         """One table for source words, target words and output layer."""
