@@ -23,7 +23,7 @@ class About(Settings):
     title: Annotated[str, "one line"] = ""
     paper: Annotated[str, "whose system it is"] = ""
     task: Annotated[str, "what it learns"] = ""
-    minutes: Annotated[float, "how long it takes on 2 cores"] = 0.0
+    minutes: Annotated[float, "how long it takes on 2 cores; an estimate as long as the result has no figure"] = 0.0
     result: Annotated[str, "what it reaches, measured"] = ""
 
 

@@ -27,7 +27,7 @@ from xattend.tree import Tree
 from xattend.types import Memory
 
 
-class _Remembering(Additive):
+class Remembering(Additive):
     """Additive attention with a third term that comes from the state."""
 
     stateful = True
@@ -44,7 +44,7 @@ class _Remembering(Additive):
 
 
 @register("attention", "coverage")
-class Coverage(_Remembering):
+class Coverage(Remembering):
     """The sum of past weights as a feature of each position."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Coverage(_Remembering):
 
 
 @register("attention", "alignment-rnn")
-class AlignmentRNN(_Remembering):
+class AlignmentRNN(Remembering):
     """An RNN over past alignments."""
 
     def __init__(

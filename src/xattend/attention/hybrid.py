@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from xattend.attention.base import Bound
-from xattend.attention.coverage import _Remembering
+from xattend.attention.coverage import Remembering
 from xattend.registry import register
 from xattend.tree import Tree
 from xattend.types import Memory
@@ -44,7 +44,7 @@ def median(weights_BS: Tensor) -> Tensor:
 
 
 @register("attention", "hybrid")
-class Hybrid(_Remembering):
+class Hybrid(Remembering):
     """Content, and convolutions over the last weights."""
 
     def __init__(

@@ -53,7 +53,8 @@ def command(data: Path, target: Path | None, columns: dict[str, int | str] | Non
     place: Place = str(data) if target is None else {"source": str(data), "target": str(target)}
     summary = inspect(place, columns)
     if summary.rows < FEWEST:
-        raise UserError(f"only {summary.rows} usable rows: a recipe needs at least {FEWEST}", file=data)
+        why = "".join(f"; {line}" for line in summary.report.lines())
+        raise UserError(f"only {summary.rows} usable row{'s' * (summary.rows != 1)}: a recipe needs at least {FEWEST}{why}", file=data)
     sections = _sections(summary, place, columns, out.parent)
     text = annotate(sections, f"# Written by `xattend init` for {' '.join(data.name.split())}: {summary.rows} rows. Lines that begin with # are defaults.")
     recipes.parse(text, str(out)).resolve()

@@ -16,6 +16,8 @@ from xattend.errors import UserError, suggestion
 def command(name: str | None, as_json: bool) -> None:
     """List the recipes that ship, or print the recipe NAME.
 
+    Minutes are on 2 cores, or on one beside other work; where the result has no figure they are estimates.
+
     \b
     xattend recipes
     xattend recipes transliterate > mine.toml

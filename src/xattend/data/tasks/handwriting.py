@@ -22,15 +22,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 
-from xattend.data.tasks.base import Task, share, split_sizes
+from xattend.data.tasks import spelling
+from xattend.data.tasks.base import Task, split_sizes
 from xattend.data.tasks.sequences import Rows, Seed
-from xattend.data.tasks.words import Speller
+from xattend.data.tasks.spelling import Speller
 from xattend.drawing import pen
 from xattend.errors import UserError
 from xattend.registry import register
-
-TRIES = 100_000  # texts in a row that were no use
-KNOWN = string.ascii_lowercase + string.digits
 
 
 def described(spec: str) -> tuple[str, int]:
@@ -62,31 +60,20 @@ class Handwriting(Task):
         rows: Rows = 20_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
-        if shortest > longest:
-            raise UserError(f"shortest = {shortest} is more than longest = {longest}")
-        if not alphabet or not set(alphabet) <= set(KNOWN):
-            raise UserError(f"alphabet = '{alphabet}': choose from {KNOWN}")
+        letters = spelling.letters(alphabet, shortest, longest)
         self.lengths, self.writers, self.seed, self.reads = (shortest, longest), writers, seed, direction == "read"
         if self.reads:
             # how the sides are read depends on the direction
             self.source, self.target = Handwriting.target, Handwriting.source  # type: ignore[misc]
-        self.speller = Speller("".join(sorted(set(alphabet))), 2, 8)
+        self.speller = Speller(letters, 2, 8)
         self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
-        draw, seen, misses = Random(f"{self.seed} handwriting"), set[str](), 0
+        draw = Random(f"{self.seed} handwriting")
         rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
-        while any(len(rows[split]) < size for split, size in self.sizes.items()):
-            text, misses = self._text(draw), misses + 1
-            if misses > TRIES:
-                raise UserError(f"only {len(seen)} different texts were found: set fewer 'rows', a larger 'alphabet' or a larger 'longest'")
-            place = share(text)
-            split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
-            if text not in seen and len(rows[split]) < self.sizes[split]:
-                misses = 0
-                seen.add(text)
-                drawing = f"handwriting:{draw.randrange(self.writers)} {text}"
-                rows[split].append((drawing, text) if self.reads else (text, drawing))
+        for split, text in spelling.dealt(self.sizes, lambda: self._text(draw), "texts"):
+            drawing = f"handwriting:{draw.randrange(self.writers)} {text}"
+            rows[split].append((drawing, text) if self.reads else (text, drawing))
         return {split: iter(found) for split, found in rows.items()}
 
     def _text(self, draw: Random) -> str:

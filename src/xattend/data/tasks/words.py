@@ -14,7 +14,6 @@ target's units are letters, and gold boxes are those of letters.
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterator
 from random import Random
 from typing import Annotated, Any, ClassVar
@@ -22,9 +21,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pydantic
 
-from xattend.data.tasks.base import Box, Frame, Task, share, split_sizes
+from xattend.data.tasks import spelling
+from xattend.data.tasks.base import Box, Frame, Task, split_sizes
 from xattend.data.tasks.scenes import described
 from xattend.data.tasks.sequences import Rows, Seed
+from xattend.data.tasks.spelling import KNOWN, Speller
 from xattend.drawing import fonts as faces
 from xattend.drawing.fonts import Face
 from xattend.drawing.lettering import Lettering
@@ -32,41 +33,7 @@ from xattend.errors import UserError
 from xattend.registry import register
 
 SPEC = re.compile(r"(\S+) ([a-z-]+) (\d{1,3})x(\d{1,4}) (straight|curved) (\S+)")
-VOWELS, CLUSTERS = "aeiou", ["br", "ch", "dr", "fl", "gr", "kl", "pr", "sh", "sk", "st", "th", "tr"]
-CODAS = ["l", "m", "n", "nd", "ng", "r", "rk", "s", "st", "t", "x", "y"]
-KNOWN = string.ascii_lowercase + string.digits
 
-
-class Speller:
-    """Words of an alphabet: consonants and vowels in turn where it has both, letters at random where it has not."""
-
-    def __init__(self, alphabet: str, shortest: int, longest: int) -> None:
-        self.lengths = shortest, longest
-        letters = [letter for letter in alphabet if letter.isalpha()]
-        self.digits = [letter for letter in alphabet if letter.isdecimal()]
-        self.vowels = [letter for letter in letters if letter in VOWELS]
-        consonants = [letter for letter in letters if letter not in VOWELS]
-        # singles are common and clusters rare, as in speech
-        self.onsets = consonants * 3 + [cluster for cluster in CLUSTERS if set(cluster) <= set(letters)]
-        self.codas = [""] * 20 + [coda for coda in CODAS if set(coda) <= set(letters)]
-        self.letters = letters or self.digits
-
-    def spell(self, draw: Random) -> str:
-        """One word, as long as drawn."""
-        length = draw.randint(*self.lengths)
-        if not self.digits or draw.random() < 0.8:
-            return self._spoken(draw, length)
-        tail = draw.randint(1, length)
-        return self._spoken(draw, length - tail) + "".join(draw.choice(self.digits) for _ in range(tail))
-
-    def _spoken(self, draw: Random, length: int) -> str:
-        word = "" if draw.random() < 0.8 or not self.vowels else draw.choice(self.vowels)
-        while len(word) < length:
-            if self.vowels and self.onsets:
-                word += draw.choice(self.onsets) + draw.choice(self.vowels) + draw.choice(self.codas)
-            else:
-                word += draw.choice(self.letters)
-        return word[:length]
 
 
 @register("task", "words")
@@ -86,10 +53,7 @@ class Words(Task):
         rows: Rows = 10_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
-        if shortest > longest:
-            raise UserError(f"shortest = {shortest} is more than longest = {longest}")
-        if not alphabet or not set(alphabet) <= set(KNOWN):
-            raise UserError(f"alphabet = '{alphabet}': choose from {KNOWN}")
+        letters = spelling.letters(alphabet, shortest, longest)
         if fonts is not None and not fonts:
             raise UserError("'fonts' names no face: take it out for all of them")
         self.curved, self.seed = curved, seed
@@ -97,27 +61,16 @@ class Words(Task):
         height, width = (48, 160) if curved else (32, 100)
         self.size = f"{height}x{width}"
         self.source = {**Words.source, "size": [height, width]}  # type: ignore[misc]  # how it is best read depends on the settings
-        self.speller = Speller("".join(sorted(set(alphabet))), shortest, longest)
+        self.speller = Speller(letters, shortest, longest)
         self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         faces.check(self.faces)
         draw = Random(f"{self.seed} words")
         rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
-        seen: set[str] = set()
-        misses = 0
-        while any(len(rows[split]) < size for split, size in self.sizes.items()):
-            word = self.speller.spell(draw)
-            misses += 1
-            if misses > 100_000:
-                raise UserError(f"only {len(seen)} different words were found: set fewer 'rows', a larger 'alphabet' or a larger 'longest'")
-            place = share(word)
-            split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
-            if word not in seen and len(rows[split]) < self.sizes[split]:
-                misses = 0
-                seen.add(word)
-                shape = "curved" if draw.random() < self.curved else "straight"
-                rows[split].append((f"words:{word} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word))
+        for split, word in spelling.dealt(self.sizes, lambda: self.speller.spell(draw), "words"):
+            shape = "curved" if draw.random() < self.curved else "straight"
+            rows[split].append((f"words:{word} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word))
         return {split: iter(found) for split, found in rows.items()}
 
     @staticmethod
