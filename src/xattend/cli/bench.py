@@ -66,7 +66,6 @@ def _percent(share: float) -> str:
 
 
 def _time(name: str, seconds: float, overrides: tuple[str, ...], data_dir: Path | None, peak: float) -> dict[str, Any]:
-    from xattend import registry
     from xattend.data.batching import Batches, loader
     from xattend.systems import assemble
     from xattend.training.distributed import Group
@@ -74,19 +73,14 @@ def _time(name: str, seconds: float, overrides: tuple[str, ...], data_dir: Path 
     from xattend.training.update import Updater
 
     recipe, data, made_up = _open(name, overrides, data_dir)
-    settings, split = recipe.training, data.splits["train"]
-    plan = Batches(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed).plan(0)[:SAMPLE]
+    split = data.splits["train"]
+    plan = Batches.of(split, recipe.training).plan(0)[:SAMPLE]
     system = assemble(recipe, data.source, data.target).train()
-    optimiser, given = recipe.part("optimiser")
-    weights = [weight for weight in system.parameters() if weight.requires_grad]
-    updater = Updater(
-        system, registry.build("optimiser", optimiser, weights, **given), Group(),
-        accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise,
-    )  # fmt: skip
+    updater = Updater.of(system, recipe, Group())
     speed = measure(updater, [split.batch(rows.tolist()) for rows in plan], loader(split, plan), seconds=seconds, peak=peak)
     positions = sum(len(rows) * int(split.lengths[rows].max(axis=0).sum()) for rows in plan)
     return {
-        "recipe": name, "made_up": made_up, "weights": sum(weight.numel() for weight in weights),
+        "recipe": name, "made_up": made_up, "weights": sum(weight.numel() for weight in updater.parameters),
         "tokens_per_second": speed.tokens_per_second, "mflops_per_token": speed.flops_per_token / 1e6, "of_peak": speed.fraction,
         "padding": 1 - sum(int(split.lengths[rows].sum()) for rows in plan) / positions, "loading": speed.loading, "shares": speed.shares,
     }  # fmt: skip

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import torch
 
-from xattend import registry
 from xattend.data.batching import Batches
 from xattend.data.split import Split
 from xattend.recipe import Recipe
@@ -48,7 +47,7 @@ class Estimate:
 def estimate(system: System, recipe: Recipe, split: Split) -> Estimate:
     """Trains `system` for a moment: give one that is not needed afterwards."""
     settings = recipe.training
-    batches = Batches(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed)
+    batches = Batches.of(split, settings)
     plan = batches.plan(0)
     sample = plan[:SAMPLE]
     widths = [split.lengths[rows].max(axis=0) for rows in sample]
@@ -56,11 +55,7 @@ def estimate(system: System, recipe: Recipe, split: Split) -> Estimate:
     real = sum(int(split.lengths[rows].sum()) for rows in sample)
     largest = max(range(len(sample)), key=lambda n: len(sample[n]) * int(widths[n].sum()))
 
-    name, given = recipe.part("optimiser")
-    optimiser = registry.build("optimiser", name, [weight for weight in system.parameters() if weight.requires_grad], **given)
-    updater = Updater(
-        system, optimiser, Group(), accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise
-    )
+    updater = Updater.of(system, recipe, Group())
     threads = torch.get_num_threads()
     torch.set_num_threads(settings.threads or threads)
     system.train()

@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from xattend.data.split import Split
 from xattend.data.store import let_go
+from xattend.settings import TrainingSettings
 from xattend.types import Batch
 
 Rows = np.ndarray[Any, np.dtype[np.int32]]
@@ -53,6 +54,11 @@ class Batches:
         by_tokens = max(1, tokens * len(split) // max(1, total))
         self.window = WINDOW * max(1, min(by_tokens, sentences or by_tokens) // together)
 
+    @classmethod
+    def of(cls, split: Split, settings: TrainingSettings) -> Batches:
+        """The order that a recipe asks for."""
+        return cls(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed)
+
     def plan(self, epoch: int) -> list[Rows]:
         """Row numbers of each batch of an epoch, in order. Every row is in exactly one batch."""
         random = np.random.Generator(np.random.PCG64([self.seed, epoch]))
@@ -72,7 +78,6 @@ class Batches:
         turn = np.arange(len(batches))
         random.shuffle(turn)
         return [batches[number] for number in turn]
-
 
     def _rows(self, groups: Rows) -> Rows:
         """The rows of these groups; a last group that is not full repeats the last row."""

@@ -10,8 +10,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from xattend import registry
 from xattend.data.corpus import Data
 from xattend.errors import UserError
@@ -63,17 +61,12 @@ class Trainer:
         self.stream = Stream(data.splits["train"], settings, group, self.standing)
         held_out = data.splits.get("validation")
         self.selection = Selection(system, settings, run, self.states, group, self.standing, held_out)
-        optimiser, given = recipe.part("optimiser")
-        trained = [parameter for parameter in system.parameters() if parameter.requires_grad]
-        self.optimiser: torch.optim.Optimizer = registry.build("optimiser", optimiser, trained, **given)
+        self.updater = Updater.of(system, recipe, group)
+        self.optimiser = self.updater.optimiser
         self.rates = [float(part["lr"]) for part in self.optimiser.param_groups]
         schedule, given = recipe.part("schedule")
         self.schedule: Schedule = registry.build("schedule", schedule, **given)
-        self.kinds = {"optimiser": optimiser, "schedule": schedule}
-        self.updater = Updater(
-            system, self.optimiser, group,
-            accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise,
-        )  # fmt: skip
+        self.kinds = {"optimiser": recipe.part("optimiser")[0], "schedule": schedule}
         self.average = MovingAverage(system, settings.ema) if settings.ema else None
         self._check_validation(schedule)
         self.rate = self.norm = self.resumed_with = 0.0

@@ -19,7 +19,7 @@ class Stream:
 
     def __init__(self, split: Split, settings: TrainingSettings, group: Group, standing: Standing) -> None:
         self.split, self.workers, self.group, self.standing = split, settings.workers, group, standing
-        self.batches = Batches(split, tokens=settings.tokens, sentences=settings.sentences, together=settings.together, seed=settings.seed)
+        self.batches = Batches.of(split, settings)
         self.plan: list[Any] = []
         self._loaded: Iterator[Batch] | None = None
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from xattend import registry
+from xattend.recipe import Recipe
 from xattend.systems.base import System
 from xattend.training.distributed import Group
 from xattend.types import Batch
@@ -64,6 +66,14 @@ class Updater:
         self.system, self.optimiser, self.group = system, optimiser, group
         self.accumulate, self.clip, self.normalise = accumulate, clip, normalise
         self.parameters = [parameter for parameter in system.parameters() if parameter.requires_grad]
+
+    @classmethod
+    def of(cls, system: System, recipe: Recipe, group: Group) -> Updater:
+        """With the optimiser and the settings that a recipe names."""
+        name, given = recipe.part("optimiser")
+        optimiser = registry.build("optimiser", name, [weight for weight in system.parameters() if weight.requires_grad], **given)
+        settings = recipe.training
+        return cls(system, optimiser, group, accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise)
 
     def update(self, batch: Batch | None, *, stop: bool = False, clock: float = 0.0) -> Outcome:
         """One update with this process's rows of the global batch (None: it has none).
