@@ -31,16 +31,12 @@ from xattend.cells.base import Cell
 from xattend.data.fields.walk import Walk as WalkField
 from xattend.data.maps import ACTIONS
 from xattend.decoders.base import Decoder
-from xattend.encoders.base import Encoder
 from xattend.errors import UserError
 from xattend.layers.dropout import Dropout
-from xattend.objectives.base import Objective
 from xattend.registry import Named, register
-from xattend.search.base import Search
-from xattend.systems.answers import prediction, token_scores
-from xattend.systems.base import System
+from xattend.systems.encoder_decoder import EncoderDecoder
 from xattend.systems.parts import Parts
-from xattend.types import Batch, Loss, Memory, Padded, Prediction, State, Step
+from xattend.types import Batch, Memory, Padded, State, Step
 
 Positive = Annotated[int, pydantic.Field(ge=1)]
 
@@ -87,7 +83,7 @@ class Walker(Decoder):
 
 
 @register("system", "walk")
-class Walk(System):
+class Walk(EncoderDecoder):
     """An encoder, an attention, an objective, and a decoder that walks."""
 
     uses = ("encoder", "attention", "objective")
@@ -101,19 +97,18 @@ class Walk(System):
         super().__init__()
         if not isinstance(parts.source, WalkField):
             raise UserError("the system 'walk' reads instructions on a map: set data.source.kind = \"walk\"")
-        self.source: WalkField = parts.source
-        self.target = parts.target
-        world = self.source.world
+        self.source, self.target = parts.source, parts.target
+        world = parts.source.world
         features_PF, after_PA = torch.from_numpy(world.features), torch.from_numpy(world.after)
         # an action's column by its token; whatever else is read (BOS, an unknown word) leaves the pose as it is
         names = self.target.symbols(list(range(self.target.space.symbols())))
         stays_P = torch.arange(len(features_PF))
         after_PV = torch.stack([after_PA[:, ACTIONS.index(name)] if name in ACTIONS else stays_P for name in names], dim=1)
-        self.encoder: Encoder = parts.build("encoder", replace(self.source.space, beside=None))
+        self.encoder = parts.build("encoder", replace(self.source.space, beside=None))
         attention: Attention = parts.build("attention", size, self.encoder.size)
         built: Cell = registry.build("cell", cell, size + attention.context_size, size)
         self.decoder = Walker(features_PF, after_PV, attention, built, dropout)
-        self.objective: Objective = parts.build("objective")
+        self.objective = parts.build("objective")
         self.objective.wire(self.encoder.size)
 
     def read(self, batch: Batch) -> Memory:
@@ -122,29 +117,3 @@ class Walk(System):
         assert batch.source.beside is not None
         memory: Memory = self.encoder(Padded(batch.source.values, batch.source.mask_BS))
         return replace(memory, carry=batch.source.beside.values[:, 0])
-
-    def loss(self, batch: Batch) -> Loss:
-        assert batch.target is not None
-        loss: Loss = self.objective(self.decoder, self.read(batch), batch.target)
-        return loss
-
-    @torch.inference_mode()
-    def predict(self, batch: Batch, search: Search, *, attention: bool = False) -> list[Prediction]:
-        assert batch.source is not None
-        found = search.search(self.decoder, self.read(batch), attention=attention)
-        names = self.source.names(batch.source)
-        assert names is not None
-        return [prediction(hypotheses, self.target, tokens, (len(tokens),)) for hypotheses, tokens in zip(found, names, strict=True)]
-
-    @torch.inference_mode()
-    def score(self, batch: Batch) -> list[list[float]]:
-        assert batch.target is not None
-        return token_scores(self.decoder(self.read(batch), batch.target.values[:, :-1]), batch.target)
-
-    @torch.inference_mode()
-    def align(self, batch: Batch) -> list[Tensor]:
-        assert batch.source is not None
-        assert batch.target is not None
-        weights_BTHS = self.decoder.weights(self.read(batch), batch.target)
-        lengths = zip(batch.target.lengths_B.tolist(), batch.source.lengths_B.tolist(), strict=True)
-        return [weights_BTHS[row, : t - 1, :, :s] for row, (t, s) in enumerate(lengths)]

@@ -1,0 +1,80 @@
+"""What systems have in common that read with an encoder and write with a decoder: training, search, scores and alignments.
+
+    memory = read(x);   p(y | x) = prod_t decoder(y_<t, memory)
+
+A system of this kind builds the parts, and may read its rows in a way of its own.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from xattend.data.fields.base import Field
+from xattend.decoders.base import Decoder
+from xattend.encoders.base import Encoder, read_once
+from xattend.objectives.base import Objective
+from xattend.search.base import Search
+from xattend.systems.answers import places, prediction, token_scores
+from xattend.systems.base import System
+from xattend.types import Batch, Loss, Memory, Prediction
+
+
+class EncoderDecoder(System):
+    """An encoder, a decoder with its attention, and an objective."""
+
+    source: Field
+    target: Field
+    encoder: Encoder
+    decoder: Decoder
+    objective: Objective
+
+    def read(self, batch: Batch) -> Memory:
+        """The source, read."""
+        assert batch.source is not None
+        return read_once(self.encoder, batch.source)
+
+    def loss(self, batch: Batch) -> Loss:
+        assert batch.target is not None
+        loss: Loss = self.objective(self.decoder, self.read(batch), batch.target)
+        return loss
+
+    @torch.inference_mode()
+    def predict(self, batch: Batch, search: Search, *, attention: bool = False) -> list[Prediction]:
+        assert batch.source is not None
+        memory = self.read(batch)
+        found = search.search(self.decoder, memory, attention=attention)
+        names = self.source.names(batch.source)
+        if names is None:
+            if len(memory.grid) == 1:  # sounds and films: each row has positions of its own number
+                own = [(int(length),) for length in memory.mask_BS.sum(dim=1)]
+                return [prediction(hypotheses, self.target, places(grid), grid) for hypotheses, grid in zip(found, own, strict=True)]
+            cells, grid = places(memory.grid), memory.grid
+            return [prediction(hypotheses, self.target, cells, grid) for hypotheses in found]
+        return [
+            prediction(hypotheses, self.target, tokens, (len(tokens),)) for hypotheses, tokens in zip(found, names, strict=True)
+        ]
+
+    @torch.inference_mode()
+    def score(self, batch: Batch) -> list[list[float]]:
+        assert batch.target is not None
+        return token_scores(self.decoder(self.read(batch), batch.target.values[:, :-1]), batch.target)
+
+    @torch.inference_mode()
+    def look(self, batch: Batch) -> tuple[list[Tensor], tuple[int, ...]]:
+        """One look a token of a given target, EOS left out, weights_TS a row; and how the places lie."""
+        assert batch.target is not None
+        memory = self.read(batch)
+        weights_BTS = self.decoder.look(self.decoder.weights(memory, batch.target))
+        lengths = zip(batch.target.lengths_B.tolist(), memory.mask_BS.sum(dim=1).tolist(), strict=True)
+        return [weights_BTS[row, : t - 2, :s] for row, (t, s) in enumerate(lengths)], memory.grid
+
+    @torch.inference_mode()
+    def align(self, batch: Batch) -> list[Tensor]:
+        """Where each token of a given target looked, EOS included: one weights_THS a row."""
+        assert batch.source is not None
+        assert batch.target is not None
+        memory = self.read(batch)
+        weights_BTHS = self.decoder.weights(memory, batch.target)
+        lengths = zip(batch.target.lengths_B.tolist(), memory.mask_BS.sum(dim=1).tolist(), strict=True)
+        return [weights_BTHS[row, : t - 1, :, :s] for row, (t, s) in enumerate(lengths)]
