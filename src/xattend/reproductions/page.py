@@ -69,7 +69,7 @@ def _number(value: Any) -> str:
     """Four digits that count; a dash for what is not there."""
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{round(value, 9):.4g}" if isinstance(value, float) else str(value)  # 3e-17 is a rounding error of 0
 
 
 def write(folder: Path, file: Path) -> None:
