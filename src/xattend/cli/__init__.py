@@ -14,6 +14,7 @@ from xattend.errors import UserError
 # command -> what `xattend --help` says of it. The module is xattend.cli.<command>, its click command is `command`.
 COMMANDS = {
     "recipes": "What ships: system, paper, task, minutes, our number.",
+    "parts": "What recipes are made of, and what each part may be told.",
     "init": "Look at your data and write a commented recipe for it.",
     "check": "Look for problems in a recipe and its data, before training.",
     "train": "Train a recipe, or go on with a run.",
