@@ -165,15 +165,19 @@ def test_cepstra_deltas_and_resampling_against_other_ways() -> None:
     random = np.random.default_rng(1).normal(0, 0.1, 4000).astype(np.float32)
     spectrum = Spectrum(RATE, 40)
     energies = spectrum.logmel(random)
-    # the first frame by hand: emphasis, window in the middle of the points, NumPy's transform
+    # the first frame by hand: emphasis, window from the first sample on, NumPy's transform
     signal = np.concatenate([random[:1], random[1:] - 0.97 * random[:-1]])
-    left = (spectrum.points - spectrum.window) // 2
     windowed = np.zeros(spectrum.points)
-    windowed[left : left + spectrum.window] = signal[left : left + spectrum.window] * np.hanning(spectrum.window)
+    windowed[: spectrum.window] = signal[: spectrum.window] * np.hanning(spectrum.window)
     by_hand = np.log(np.abs(np.fft.rfft(windowed)) ** 2 @ spectrum.bands_FM.numpy() + 1e-7)
     np.testing.assert_allclose(energies[0], by_hand, atol=1e-3)
     assert np.allclose(cosines(40, 40).T @ cosines(40, 40), np.diag([2.0, *[1.0] * 39]), atol=1e-5)  # orthogonal
     assert (energies > -16.2).all()
+    early = np.zeros(4000, np.float32)
+    early[:100] = random[:100]
+    heard = spectrum.logmel(early).max(axis=1)
+    assert heard[0] > -5
+    assert (heard[3:] < -16).all()  # frames that begin behind it
     for old, new in ((8000, 16000), (44100, 8000), (11025, 8000)):
         made = sounds.resampled(tone(0.5, old), old, new)
         wanted = tone(0.5, new)
@@ -190,6 +194,9 @@ def test_what_training_changes_depends_on_pass_and_sound_alone() -> None:
     assert not np.array_equal(hears.at(3)(frames, b"a" * 32)[:20], hears.at(4)(frames, b"a" * 32)[:20])
     assert not np.array_equal(hears.at(3)(frames, b"a" * 32)[:20], hears.at(3)(frames, b"b" * 32)[:20])
     assert len(hears(frames, b"a" * 32)) == 60  # outside of training nothing changes
+    plain, noisy = Hearing(), Hearing(noise=0.5)
+    assert np.array_equal(noisy(frames, b"a" * 32), plain(frames, b"a" * 32))
+    assert abs(float((noisy.at(1)(frames, b"a" * 32) - plain(frames, b"a" * 32)).std()) - 0.5) < 0.05
 
 
 def test_features_that_were_given(tmp_path: Path) -> None:

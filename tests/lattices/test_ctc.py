@@ -13,7 +13,7 @@ from xattend.lattices.ctc import collapsed, forced, forward_backward, posterior
 from xattend.lattices.prefixes import PrefixSteps
 from xattend.search.beam import Beam
 from xattend.search.best_path import BestPath
-from xattend.search.exact import Exact
+from xattend.search.exact import Exact, ExactHypothesis
 from xattend.types import BOS, EOS, Memory
 
 V = 6  # blank, unknown, the two marks, and two labels
@@ -154,3 +154,16 @@ def test_prefix_search_finds_the_likeliest_output_and_is_never_below_best_path()
         beam = Beam(size=4, length_penalty=0.0).search(PrefixSteps(), memory)[0][0]
         assert abs(beam.logprob - float(sums[tuple(beam.tokens)].log())) < 1e-4
     assert better > 0, "no case in which the two differ: the test says nothing"
+
+
+def test_prefix_search_is_not_below_best_path_when_its_budget_is_spent() -> None:
+    rescued = 0
+    for seed in range(10):
+        memory = memory_of((distributions(1, 12, seed=seed) * 0.6).log_softmax(dim=-1), [12])
+        path = BestPath().search(PrefixSteps(), memory)[0][0]
+        found = Exact(budget=4).search(PrefixSteps(), memory)[0]
+        assert isinstance(found[0], ExactHypothesis)
+        assert found[0].finished
+        assert found[0].logprob >= path.logprob
+        rescued += found[0].tokens == path.tokens and not found[0].complete
+    assert rescued > 0

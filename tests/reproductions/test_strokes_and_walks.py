@@ -14,7 +14,7 @@ from xattend.data.named import Places
 from xattend.reproductions import Outcome
 from xattend.reproductions.handwriting import Handwriting
 from xattend.reproductions.luo import Luo
-from xattend.reproductions.walk import MAPS, WAYS, Walk, arrivals
+from xattend.reproductions.walk import Walk, arrivals
 
 
 def outcome(**test: float) -> Outcome:
@@ -49,7 +49,7 @@ def test_luo() -> None:
 def test_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     right = {"full": 70.0, "high-level": 69.0, "no-aligner": 60.0, "no-encoder": 61.0, "absolute": 65.0}
     monkeypatch.setattr(Walk, "accuracy", lambda self, trial: trial.right)
-    trials = {f"{way}-{place}": SimpleNamespace(right=right[way]) for way in WAYS for place in MAPS}
+    trials = {plan.name: SimpleNamespace(right=right[plan.name.rsplit("-", 2)[0]]) for plan in Walk().plans()}
     made = {name: Outcome(trial, {}, {}, 1.0) for name, trial in trials.items()}  # type: ignore[arg-type]
     found = Walk().summary(made)
     assert found.ours == 70.0

@@ -2,6 +2,7 @@
 
     speed       in training a sound is played faster or slower by up to this share: frames are interpolated, so its pitch stays
     normalise   sound: each band of each sound to mean 0 and variance 1; training: by the mean and variance of the training sounds; none
+    noise       in training, drawn from a normal distribution and added to what is normalised (Graves et al. 2006)
     masks       in training some runs of frames and of bands are set to 0, which is the mean (SpecAugment: Park et al. 2019)
 
 Outside of training there is no pass, and nothing is drawn.
@@ -35,6 +36,7 @@ class Hearing:
     deltas: int = 0
     normalise: Normalise = "sound"
     speed: float = 0.0
+    noise: float = 0.0
     time_masks: int = 0
     time_width: int = 0
     band_masks: int = 0
@@ -58,6 +60,8 @@ class Hearing:
             heard_TD = (heard_TD - heard_TD.mean(axis=0)) / np.maximum(heard_TD.std(axis=0), 1e-3)
         elif self.mean_D is not None and self.deviation_D is not None:
             heard_TD = (heard_TD - self.mean_D) / self.deviation_D
+        if random is not None and self.noise:
+            heard_TD = heard_TD + np.float32(self.noise) * random.standard_normal(heard_TD.shape, np.float32)
         if random is not None and (self.time_masks or self.band_masks):
             heard_TD = np.array(heard_TD)
             width = frames_TD.shape[1]

@@ -66,7 +66,8 @@ class Spectrum:
         self.points = 2 ** math.ceil(math.log2(self.window))
         while self.points < 8 * bands:  # or low bands would have no bin of their own
             self.points *= 2
-        self.hann = torch.hann_window(self.window, periodic=False)
+        # zeros behind the window: torch would put a shorter one into the middle of the points, and frames would lie late
+        self.hann = torch.nn.functional.pad(torch.hann_window(self.window, periodic=False), (0, self.points - self.window))
         self.bands_FM = torch.from_numpy(triangles(rate, self.points // 2 + 1, bands))
 
     def frames(self, samples: int) -> int:
@@ -79,7 +80,7 @@ class Spectrum:
         signal = torch.cat([signal[:1], signal[1:] - EMPHASIS * signal[:-1]])  # speech falls off towards high frequencies: lift them
         count = self.frames(len(signal))
         signal = torch.nn.functional.pad(signal, (0, (count - 1) * self.hop + self.points - len(signal)))
-        spectrum_FT = torch.stft(signal, self.points, self.hop, self.window, self.hann, center=False, return_complex=True)
+        spectrum_FT = torch.stft(signal, self.points, self.hop, self.points, self.hann, center=False, return_complex=True)
         energy_TM = spectrum_FT.abs().square().T[:count] @ self.bands_FM
         found: Frames = (energy_TM + FLOOR).log().numpy()
         return found

@@ -25,7 +25,7 @@ from xattend.errors import UserError
 FACES = {"plain": "futural", "script": "cursive"}
 PenFace = Literal["plain", "script"]
 HEIGHT = 14.0  # units of a small letter in the faces
-STEP = 28.0  # hundredths of a small letter's height between two points of a stroke
+STEP = 40.0  # hundredths of a small letter's height between two points of a stroke
 
 Point = tuple[int, int, int]
 Line = tuple[tuple[float, float], ...]

@@ -1,7 +1,7 @@
 """Reading the source backwards (Sutskever et al. 2014): 25.9 -> 30.6 BLEU, perplexity 5.8 -> 4.7, for a model with a fixed context.
 
-Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Captions are short: subwords of a small vocabulary
-bring the first source unit nearer to the distance that it has in the paper's sentences.
+Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Four layers as in the paper:
+with two the gain is smaller (-14 % perplexity and +1.8 BLEU after five passes, one seed, validation).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MEANINGS = {
 WAYS = {"forward": "false", "reversed": "true"}
 QUICK = (
     "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=cosine", "schedule.warmup=100", "training.normalise=tokens",
-    "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "data.source.unit=bpe", "data.target.unit=bpe",
-    "data.source.size=1000", "data.target.size=1000",
+    "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "data.source.min_count=4", "data.target.min_count=4",
+    "encoder.layers=4", "decoder.layers=4", "encoder.size=192", "decoder.size=192", "encoder.embedding=192", "decoder.embedding=192",
 )  # fmt: skip
 
 
@@ -36,9 +36,9 @@ QUICK = (
 class Reversal(Reproduction):
     """Reversed minus forward source."""
 
-    system, paper = "fixed context, 2 x 256 LSTM", "Sutskever et al. 2014"
+    system, paper = "fixed context, 4 x 192 LSTM", "Sutskever et al. 2014"
     metric, published, floor = "BLEU gained by reversing the source", 4.4, 2.0
-    differs = "2 layers of 256 instead of 4 of 1000, Multi30k English-German instead of WMT'14 English-French, subwords, 8 passes of Adam with a cosine instead of SGD"
+    differs = "4 layers of 192 instead of 1000, Multi30k English-German instead of WMT'14 English-French, 8 passes of Adam with a cosine instead of SGD"
     seeds = (1, 2, 3)
 
     def plans(self) -> list[Plan]:

@@ -5,7 +5,7 @@ and once a finished hypothesis is at least as likely as the best beginning left,
 argument; Stahlberg & Byrne 2019 use the same monotonicity depth-first).
 `no_repeat` and `never` look at the beginning alone, so the argument holds for the outputs they leave.
 There is no length penalty: with one it fails. Meant for small models and short outputs: what it costs is
-bounded by `budget`, and an answer without proof says so (`complete=False`).
+bounded by `budget`, and an answer without proof says so (`complete=False`). CTC's is never below the best path, proof or not.
 
 >>> Exact(budget=10).budget
 10
@@ -24,8 +24,10 @@ import numpy as np
 import pydantic
 import torch
 
+from xattend.lattices.prefixes import PrefixSteps
 from xattend.registry import register
 from xattend.search.base import Search, Steps
+from xattend.search.best_path import BestPath
 from xattend.search.limits import (
     AllowUnk,
     Array,
@@ -38,7 +40,7 @@ from xattend.search.limits import (
     Plan,
     real_width,
 )
-from xattend.types import BOS, EOS, Hypothesis, Memory, State
+from xattend.types import BOS, EOS, UNK, Hypothesis, Memory, State
 
 Looked = Array | None
 
@@ -85,7 +87,18 @@ class Exact(Search):
         for row in range(len(memory.mask_BS)):
             one = torch.tensor([row], device=memory.mask_BS.device)
             found.append(self._sentence(decoder, memory.take(one), plan.take(one), attention))
+        if isinstance(decoder, PrefixSteps) and not (prefix or self.limits.looks_back or self.limits.min_length):
+            paths = BestPath().search(decoder, memory)
+            found = [self._no_worse(*each) for each in zip(found, paths, plan.limit_B.tolist(), strict=True)]
         return found
+
+    def _no_worse(self, found: list[Hypothesis], paths: list[Hypothesis], limit: int) -> list[Hypothesis]:
+        """The best path in front, if it is likelier than the first that was found, or that one has no end."""
+        path = paths[0]
+        allowed = len(path.tokens) <= limit and (self.limits.allow_unk or UNK not in path.tokens)
+        if not allowed or (found[0].finished and found[0].logprob >= path.logprob):
+            return found
+        return [ExactHypothesis(**vars(path), complete=False), *(one for one in found if one.finished)][: len(found)]
 
     def _sentence(self, decoder: Steps, memory: Memory, plan: Plan, attention: bool) -> list[Hypothesis]:
         number, limit, budget = count(), int(plan.limit_B), self.budget  # numbers: equals come out in order of arrival

@@ -39,6 +39,7 @@ from xattend.systems.parts import Parts
 from xattend.types import BOS, SPECIALS, Batch, Hypothesis, Loss, Memory, Padded, Prediction
 
 Positive = Annotated[int, pydantic.Field(ge=1)]
+BASELINE = 0.05  # weight of its squared error
 
 
 @register("system", "online")
@@ -116,7 +117,8 @@ class Online(System):
                 at_BS1D = path.at_BS[:, :, None, None].expand(-1, -1, 1, joined_BSWD.shape[-1])
                 expected_BS = self.expected(joined_BSWD.detach().gather(2, at_BS1D)[:, :, 0])[..., 0]
                 surprise_BS = to_come_BS - expected_BS
-                total = total + surprise_BS.square().mul(path.free_BS).sum() / self.samples
+                # weighed so that its gradient is about as large as the rest, or one limit on both would leave the model next to nothing
+                total = total + BASELINE * surprise_BS.square().mul(path.free_BS).sum() / self.samples
             log_BS = lattice.write_BSW.gather(2, path.at_BS[:, :, None])[..., 0]
             unsure_BS = -(log_BS.exp() * log_BS + (1 - log_BS.exp()) * lattice.stay_BSW.gather(2, path.at_BS[:, :, None])[..., 0])
             gain = path.reward_BS.sum() + (path.policy_BS * surprise_BS.detach()).sum() + self.entropy * unsure_BS.mul(path.free_BS).sum()

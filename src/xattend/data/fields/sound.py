@@ -42,7 +42,7 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.types import Padded, Space, first_of
 
-VERSION = 1  # of how features are computed
+VERSION = 2  # of how features are computed
 SHORTEST = 0.02  # seconds
 Kind = Literal["log-mel", "mfcc", "given"]
 SIZES = {"log-mel": BANDS, "mfcc": 13, "given": 13}
@@ -90,6 +90,7 @@ class Sound(Media):
         convert: Annotated[bool, "mix channels and bring other rates to `rate`; false: such a sound is a bad row"] = True,
         max_seconds: Annotated[float, pydantic.Field(gt=0), "a longer sound is refused by its header, before it is decoded"] = 60.0,
         speed: Annotated[float, pydantic.Field(ge=0, lt=1), "in training, faster or slower by up to this share"] = 0.0,
+        noise: Annotated[float, pydantic.Field(ge=0), "in training, deviation of what is added to normalised frames"] = 0.0,
         time_masks: Annotated[Few, "in training, runs of frames that are hidden ..."] = 0,
         time_width: Annotated[Few, "... each at most so long"] = 20,
         band_masks: Annotated[Few, "in training, runs of bands that are hidden ..."] = 0,
@@ -98,13 +99,13 @@ class Sound(Media):
     ) -> None:  # fmt: skip
         super().__init__({
             "features": features, "rate": rate, "size": size, "window": window, "hop": hop, "deltas": deltas, "normalise": normalise,
-            "convert": convert, "max_seconds": max_seconds, "speed": speed, "time_masks": time_masks, "time_width": time_width,
+            "convert": convert, "max_seconds": max_seconds, "speed": speed, "noise": noise, "time_masks": time_masks, "time_width": time_width,
             "band_masks": band_masks, "band_width": band_width, "seed": seed,
         })  # fmt: skip
         self.features, self.rate, self.hop, self.convert, self.max_seconds = features, rate, hop, convert, max_seconds
         self.size = size or SIZES[features]
         self.hearing = Hearing(
-            deltas=deltas, normalise=normalise, speed=speed, time_masks=time_masks, time_width=time_width, band_masks=band_masks,
+            deltas=deltas, normalise=normalise, speed=speed, noise=noise, time_masks=time_masks, time_width=time_width, band_masks=band_masks,
             band_width=band_width, seed=seed,
         )  # fmt: skip
 
