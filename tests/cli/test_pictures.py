@@ -13,6 +13,7 @@ from tests.backbones.tiny import Tiny
 from tests.cli.conftest import Xattend, trained
 from tests.data.album import album
 from xattend import load
+from xattend.recipe import Recipe
 from xattend.training.validation import Validation
 
 RECIPE = """
@@ -155,9 +156,10 @@ def test_validation_decodes_a_picture_once_against_all_its_captions(run: Path) -
     _, recipe, data = job.reopen(run)
     system = load(run).system
     split = data.splits["validation"]
-    validation = Validation(system, split, recipe.training)
+    validation = Validation(system, split, recipe)
     assert len(validation.rows) == len(split) // 3 == len({split.texts(int(row))[0] for row in validation.rows})
     assert all(len(validation._references(int(row))) == 3 for row in validation.rows)
-    few = Validation(system, split, recipe.training.model_copy(update={"validate_rows": 4}))
+    fewer = Recipe({**recipe.sections, "training": {**recipe.section("training"), "validate_rows": 4}}, recipe.origin)
+    few = Validation(system, split, fewer)
     assert len(few.rows) == 4
     assert validation()["bleu"] > 50

@@ -128,8 +128,9 @@ def test_gradients_reach_every_weight(name: str, given: dict[str, Any]) -> None:
         (context**2).sum().backward()
     unreached = [key for key, weight in part.named_parameters() if weight.grad is None or not weight.grad.any()]
     # a softmax does not change when all scores of a row move together, so such a bias has no gradient by design;
-    # location-only attention reads no keys, so neither do its heads
-    excused = ("key.bias", "key.weight") if given.get("score") == "location" else ("key.bias",)
+    # location-only attention reads no keys, so neither do its heads; uniform weights depend on nothing at all
+    by_design = {"location": ("key.bias", "key.weight"), "uniform": ("key.bias", "key.weight", "query.bias", "query.weight")}
+    excused = by_design.get(str(given.get("score")), ("key.bias",))
     assert [key for key in unreached if not key.endswith(excused)] == []
 
 

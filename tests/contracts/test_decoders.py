@@ -34,7 +34,7 @@ GATED: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 CASES = [(d, g, a) for d, g in PLAIN for a in ATTENTIONS]
 CASES += [(d, g, a) for d, g in INJECTED for a in ("additive", "none")]
-CASES += [(d, g, a) for d, g in GATED for a in ("additive", "multi-head")]
+CASES += [(d, g, a) for d, g in GATED for a in ("additive", "multi-head", "uniform")]
 CASES += [(d, g, a) for d, g in VARIANTS for a in ("additive", "none", "every-step", "local-m", "coverage", "multi-head")]
 each_pair = pytest.mark.parametrize(("name", "given", "attention"), CASES, ids=[f"{d}-{g}-{a}" for d, g, a in CASES])
 
@@ -120,8 +120,9 @@ def test_gradients_reach_every_weight(name: str, given: dict[str, Any], attentio
     part, memory, tokens = decoder(name, given, attention), samples.memory(), samples.target(5)
     (part(memory, tokens).log_softmax(dim=-1)[..., 5] ** 2).sum().backward()
     unreached = [key for key, weight in part.named_parameters() if weight.numel() and (weight.grad is None or not weight.grad.any())]
-    # the norm before a look at the source has no gradient if the mechanism does not read the query
+    # the norm before a look at the source has no gradient if the mechanism does not read the query, or uniform weights leave it aside
     # and what rebuilds the picture has one through the loss of the decoder's own (tests/decoders/test_inject.py)
     rebuild = ("rebuild.weight", "rebuild.bias")
-    excused = ("key.bias", *rebuild) if registry.find("attention", attention).reads_query else ("around_source.norm.weight", "around_source.norm.bias", *rebuild)
+    reads = registry.find("attention", attention).reads_query and attention != "uniform"
+    excused = ("key.bias", *rebuild) if reads else ("around_source.norm.weight", "around_source.norm.bias", *rebuild)
     assert [key for key in unreached if not key.endswith(excused)] == []

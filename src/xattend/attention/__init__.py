@@ -14,9 +14,11 @@ from xattend.attention.multi_head import MultiHead
 from xattend.attention.neighbourhood import Neighbourhood
 from xattend.attention.none import EveryStep, NoAttention
 from xattend.attention.oracle import Oracle
+from xattend.attention.uniform import Uniform
 from xattend.attention.window import Window
 
 __all__ = [
     "Additive", "AlignmentRNN", "Attention", "Bilinear", "Bound", "Concat", "Coverage", "Dot", "EveryStep", "Hard", "Hybrid",
-    "LocalM", "LocalP", "Location", "Monotonic", "MultiHead", "Neighbourhood", "NoAttention", "Oracle", "ScaledDot", "Window",
+    "LocalM", "LocalP", "Location", "Monotonic", "MultiHead", "Neighbourhood", "NoAttention", "Oracle", "ScaledDot", "Uniform",
+    "Window",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ True
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 from pydantic import Field
@@ -97,7 +97,7 @@ class Hard(Attention):
 
     def __init__(
         self, query_size: int, memory_size: int, *,
-        score: Annotated[str, Named("attention"), "the mechanism whose weights are the distribution"] = "additive",
+        score: Annotated[str | dict[str, Any], Named("attention"), "the mechanism whose weights are the distribution"] = "additive",
         sampler: Annotated[Literal["categorical", "gumbel"],
                            "in training: plain draws for objective lower-bound, or straight-through ones for any objective"] = "gumbel",
         temperature: Annotated[float, Field(gt=0), "of gumbel's softmax: lower is less biased and noisier"] = 1.0,
@@ -105,9 +105,9 @@ class Hard(Attention):
         at_test: Annotated[Literal["argmax", "expected", "sample"], "in evaluation: the likeliest place, the mean of all, or a draw"] = "argmax",
     ) -> None:  # fmt: skip
         super().__init__(query_size, memory_size)
-        self.content: Attention = registry.build("attention", score, query_size, memory_size)
+        self.content: Attention = registry.build_named("attention", score, query_size, memory_size)
         if not self.content.reads_query or type(self.content).attend_all is not Attention.attend_all:
-            raise UserError(f"attention.score = '{score}' cannot be drawn from: it does not compare a query with each position, one weight a position")
+            raise UserError(f"attention.score = '{score if isinstance(score, str) else score.get('kind')}' cannot be drawn from: it does not compare a query with each position, one weight a position")
         self.sampler, self.temperature, self.semi_sampling, self.at_test = sampler, temperature, semi_sampling, at_test
         self.context_size = self.content.context_size
 

@@ -96,4 +96,4 @@ class CNN(Encoder):
         states_BSD = self.places(self.project(map_NCHW.flatten(2).transpose(1, 2)).reshape(batch, -1, self.size))
         mask_BS = source.mask_BS.repeat_interleave(self.grid[0] * self.grid[1], dim=1)
         grid = self.grid if frames == 1 else (frames, *self.grid)
-        return Memory(self.dropout(states_BSD), mask_BS, masked_mean(states_BSD, mask_BS), grid)
+        return Memory(self.dropout(states_BSD), mask_BS, self.dropout(masked_mean(states_BSD, mask_BS)), grid)

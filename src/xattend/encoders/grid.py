@@ -13,7 +13,7 @@ The annotation vectors a_i come from a backbone through the data (field `image` 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from torch import nn
 
@@ -34,16 +34,22 @@ class Grid(Encoder):
         self, space: Space, *,
         size: Annotated[int, "width of the states"] = 512,
         positions: Annotated[places.Kind, "where a place lies, added to its state"] = "none",
-        dropout: Annotated[float, "on the states"] = 0.0,
+        norm: Annotated[Literal["none", "layer"], "layer: a place's features have mean 0 and variance 1 first; for those that no activation has bounded"] = "none",
+        pool: Annotated[bool, "keep the mean of the places alone: all that a decoder without attention reads"] = False,
+        dropout: Annotated[float, "on the states and on their mean"] = 0.0,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.size = size
-        self.grid = space.grid
+        self.size, self.pool = size, pool
+        self.grid = (1, 1) if pool else space.grid
+        self.norm = nn.LayerNorm(space.vector(), elementwise_affine=False) if norm == "layer" else nn.Identity()
         self.project = nn.Linear(space.vector(), size)
-        self.places = places.Places(positions, space.grid, size)
+        self.places = places.Places(positions, self.grid, size)
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Padded) -> Memory:
-        states_BSD = self.places(self.project(source.values))
-        summary_BD = masked_mean(states_BSD, source.mask_BS)
-        return Memory(self.dropout(states_BSD), source.mask_BS, summary_BD, self.grid or (states_BSD.shape[1],))
+        values_BSF, mask_BS = self.norm(source.values), source.mask_BS
+        if self.pool:
+            values_BSF, mask_BS = masked_mean(values_BSF, mask_BS)[:, None], mask_BS[:, :1]
+        states_BSD = self.places(self.project(values_BSF))
+        summary_BD = self.dropout(masked_mean(states_BSD, mask_BS))
+        return Memory(self.dropout(states_BSD), mask_BS, summary_BD, self.grid or (states_BSD.shape[1],))

@@ -61,4 +61,4 @@ class Tail(Encoder):
         map_BDHW = self.tail(source.values.transpose(1, 2).reshape(batch, -1, *self.before))
         states_BSD = self.places(self.project(map_BDHW.flatten(2).transpose(1, 2)))
         mask_BS = source.mask_BS[:, :1].expand(-1, states_BSD.shape[1])
-        return Memory(self.dropout(states_BSD), mask_BS, masked_mean(states_BSD, mask_BS), self.grid)
+        return Memory(self.dropout(states_BSD), mask_BS, self.dropout(masked_mean(states_BSD, mask_BS)), self.grid)

@@ -25,18 +25,27 @@ FLOORS = {"pointing_percent": 90.0, "gain_of_attention": 10.0}
 
 
 def accuracy(sources: Sequence[str], outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """Percent right, of all questions and of either sort.
+    """Percent right, of all questions and of each sort.
 
     >>> accuracy(["p|is the red thing small", "p|what shape is left of the red thing"], ["yes", "cross"], ["yes", "square"])
     {'all': 50.0, 'one thing': 100.0, 'relational': 0.0}
     """
-    right = [100.0 * (output == reference) for output, reference in zip(outputs, references, strict=True)]
-    asks = [relational(source) for source in sources]
-    return {
-        "all": statistics.mean(right),
-        "one thing": statistics.mean(score for score, other in zip(right, asks) if not other),
-        "relational": statistics.mean(score for score, other in zip(right, asks) if other),
-    }
+    right: dict[str, list[float]] = {"all": [], "one thing": []}
+    for source, output, reference in zip(sources, outputs, references, strict=True):
+        for name in ("all", sort(source)):
+            right.setdefault(name, []).append(100.0 * (output == reference))
+    return {name: statistics.mean(scores) for name, scores in right.items()}
+
+
+def sort(source: str) -> str:
+    """What a question is about: one thing, how things lie to each other, or how many there are, for which the whole picture must be seen.
+
+    >>> sort("p|how many circles are there"), sort("p|how many other things have the shape of the red thing")
+    ('counting', 'relational')
+    """
+    if relational(source):
+        return "relational"
+    return "counting" if source.rpartition("|")[2].startswith("how many ") else "one thing"
 
 
 def pointing(trial: Trial, keep: Callable[[str], bool]) -> float | None:
@@ -72,5 +81,5 @@ class Answer(Reproduction):
         return Summary(right[best]["one thing"], figures)
 
     def looks(self, trial: Trial) -> dict[str, float | None]:
-        """The pointing game on either sort of question; of two looks the last counts."""
-        return {"one thing": pointing(trial, lambda source: not relational(source)), "relational": pointing(trial, relational)}
+        """The pointing game on questions about one thing and on relational ones; of two looks the last counts."""
+        return {"one thing": pointing(trial, lambda source: sort(source) == "one thing"), "relational": pointing(trial, relational)}

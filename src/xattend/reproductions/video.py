@@ -47,13 +47,15 @@ class Video(Reproduction):
             return [scale * float(found[f"{row}-{seed}"].test[key]) for seed in self.seeds]
 
         perplexity = {row: statistics.mean(values(row, "perplexity")) for row in ROWS}
+        exact = {row: statistics.mean(values(row, "exact", 100)) for row in ROWS}
         return Summary(perplexity["both"], {
             "perplexity": perplexity,
             "perplexity_standard_deviation": {row: statistics.stdev(values(row, "perplexity")) for row in ROWS},
-            "exact_captions_percent": {row: statistics.mean(values(row, "exact", 100)) for row in ROWS},
+            "exact_captions_percent": exact,
             "exact_standard_deviation": {row: statistics.stdev(values(row, "exact", 100)) for row in ROWS},
             "paper_perplexity_youtube2text": YOUTUBE, "paper_perplexity_dvs": DVS,
             "order_both_frames_3d_plain": [perplexity[row] for row in ORDER] == sorted(perplexity.values()),
+            "order_in_exact_captions": [exact[row] for row in ORDER] == sorted(exact.values(), reverse=True),
             "both_is_best": min(perplexity, key=lambda row: perplexity[row]) == "both",
         })  # fmt: skip
 

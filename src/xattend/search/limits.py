@@ -43,7 +43,7 @@ MinLength = Annotated[int, pydantic.Field(ge=0), "shortest output in tokens"]
 AllowUnk = Annotated[bool, "may the output have unknown-word tokens"]
 NoRepeat = Annotated[int, pydantic.Field(ge=0), "never write the same so many tokens twice; 0 = off"]
 
-WITHOUT_SOURCE = 100  # the limit of a language model's output when max_length does not say
+WITHOUT_SOURCE = 100  # the limit of a language model's output, and of a picture's, when max_length does not say
 FREE = -1  # no token is forced here
 IMPOSSIBLE = -1e9  # log-probability of a forced token to which the model gives none: it is obeyed all the same
 
@@ -71,8 +71,8 @@ class Limits:
 
     def longest(self, memory: Memory) -> list[int]:
         """For each sentence, the most tokens its output may have."""
-        if memory.mask_BS.shape[1] == 0:
-            return [self.max_length or WITHOUT_SOURCE] * memory.mask_BS.shape[0]
+        if memory.mask_BS.shape[1] == 0 or len(memory.grid) > 1:  # how many places a picture has says nothing of what is written
+            return [max(self.max_length or WITHOUT_SOURCE, self.min_length)] * memory.mask_BS.shape[0]
         found = []
         for length in memory.mask_BS.sum(dim=1).tolist():
             limit = math.ceil(self.max_ratio * length) + self.max_extra

@@ -60,7 +60,7 @@ class Trainer:
         self.standing, self.states, self.log = Standing(), States(run.state), Log(run.metrics)
         self.stream = Stream(data.splits["train"], settings, group, self.standing)
         held_out = data.splits.get("validation")
-        self.selection = Selection(system, settings, run, self.states, group, self.standing, held_out)
+        self.selection = Selection(system, recipe, run, self.states, group, self.standing, held_out)
         self.updater = Updater.of(system, recipe, group)
         self.optimiser = self.updater.optimiser
         self.rates = [float(part["lr"]) for part in self.optimiser.param_groups]

@@ -12,8 +12,8 @@ import math
 from torch import Tensor
 
 from xattend.data.split import Split
+from xattend.recipe import Recipe
 from xattend.run import Run
-from xattend.settings import TrainingSettings
 from xattend.systems.base import System
 from xattend.training.checkpoint import States
 from xattend.training.distributed import Group
@@ -26,11 +26,11 @@ class Selection:
     """Judges weights and notes in `standing` what was best. Without validation data the newest are the best there are."""
 
     def __init__(
-        self, system: System, settings: TrainingSettings, run: Run, states: States, group: Group, standing: Standing, split: Split | None
+        self, system: System, recipe: Recipe, run: Run, states: States, group: Group, standing: Standing, split: Split | None
     ) -> None:
-        self.system, self.settings, self.run, self.states = system, settings, run, states
+        self.system, self.settings, self.run, self.states = system, recipe.training, run, states
         self.group, self.standing = group, standing
-        self.validation = Validation(system, split, settings) if split is not None and len(split) else None
+        self.validation = Validation(system, split, recipe) if split is not None and len(split) else None
 
     def judge(self, weights: dict[str, Tensor]) -> tuple[dict[str, float], bool]:
         """Validates weights of this step: their scores, and whether they are the best so far (then they are published)."""

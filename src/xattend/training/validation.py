@@ -17,8 +17,8 @@ import torch
 from xattend import registry
 from xattend.data.batching import in_order, loader
 from xattend.metrics.base import Metric
+from xattend.recipe import Recipe
 from xattend.search.base import Search
-from xattend.settings import TrainingSettings
 from xattend.systems.base import System
 from xattend.training.seeds import seed
 from xattend.training.update import Tally
@@ -29,12 +29,15 @@ ROWS = 64  # decoded at a time
 class Validation:
     """Scores a system on one split, in the same way every time."""
 
-    def __init__(self, system: System, split: Any, settings: TrainingSettings) -> None:
-        self.system, self.split, self.settings = system, split, settings
+    def __init__(self, system: System, split: Any, recipe: Recipe) -> None:
+        self.system, self.split, self.settings = system, split, recipe.training
+        settings = recipe.training
         media = bool(getattr(split, "media", False))
         self.plan = in_order(split, settings.tokens, settings.sentences if media else None)  # pictures take memory
         self.metric: Metric | None = None if settings.metric == "loss" else registry.build("metric", settings.metric)
-        self.search: Search = registry.build("search", "greedy")
+        limits = registry.settings(registry.find("search", "greedy"))  # what may be written is the recipe's, how it is searched is the fastest
+        given = {key: value for key, value in recipe.part("search")[1].items() if key in limits}
+        self.search: Search = registry.build("search", "greedy", **given)
         choice = np.random.default_rng(settings.seed).permutation(len(split))
         self.alike = _rows_by_source(split) if media else {}
         if media:
