@@ -65,6 +65,7 @@ class TrainingSettings(Settings):
     validate_rows: Annotated[int, pydantic.Field(gt=0), "validation rows decoded for the metric (the loss uses all)"] = 500
     metric: Annotated[str, "what early stopping and the best model go by: loss, or a metric's name"] = "loss"
     patience: Annotated[int | None, "stop after so many validations without a better metric"] = None
+    target: Annotated[float | None, "stop once the metric is as good as this"] = None
     save_every: Annotated[int, pydantic.Field(gt=0), "updates between saved states"] = 500
     log_every: Annotated[int, pydantic.Field(gt=0), "updates between lines of metrics.jsonl"] = 50
     average: Annotated[int, pydantic.Field(ge=0), "average the weights of the last so many validations at the end"] = 0

@@ -19,16 +19,14 @@ def outcomes(errors: dict[str, float]) -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_trainings_are_recipes_on_mnist_within_ninety_minutes(name: str) -> None:
+def test_its_trainings_are_recipes_on_mnist_with_a_number_of_updates(name: str) -> None:
     found = registry.find("reproduction", name)()
-    total = 0.0
     for plan in found.plans():
         given = recipe.load(plan.recipe, plan.overrides).resolve()
         assert given.section("data")["format"] == "idx"
         assert given.section("data")["split"] == {"validation": 0.08}
-        assert given.training.epochs is None
-        total += given.training.minutes or 1000
-    assert total <= 90
+        assert (given.training.epochs, given.training.minutes) == (None, None)
+        assert given.training.steps
 
 
 def test_more_looks_may_be_a_little_worse() -> None:

@@ -14,7 +14,10 @@ from xattend.reproductions.machines import Dnc, NtmCopy, NtmRecall, NtmRepeat, c
 
 
 def outcomes(found: Any, trials: dict[str, Any]) -> dict[str, Outcome]:
-    return {plan.name: Outcome(SimpleNamespace(name=plan.name, **trials.get(plan.name, {})), {}, {}, 1.0) for plan in found.plans()}  # type: ignore[arg-type]
+    def trial(name: str) -> Any:  # the second seed is the best on validation rows
+        return SimpleNamespace(name=name, log=lambda: [{"loss": 0.0}, {"validation_loss": 1.0 if name.endswith("-2") else 2.0}], **trials.get(name, {}))
+
+    return {plan.name: Outcome(trial(plan.name), {}, {}, 1.0) for plan in found.plans()}
 
 
 @pytest.mark.parametrize("name", ["ntm-copy", "ntm-repeat", "ntm-recall", "dnc", "clockwork"])
@@ -34,14 +37,14 @@ def test_copy_is_the_median_and_counts_seeds(monkeypatch: pytest.MonkeyPatch) ->
     found = outcomes(one, {})
     summary = one.summary(found)
     assert (summary.ours, summary.figures["seeds_below"]) == (0.6, 3)
-    assert all(summary.figures["as_wanted"].values())
+    assert all(summary.figures["claims"].values())
     assert one.reached(summary.ours)
 
 
 @pytest.mark.parametrize(("kind", "wanted"), [(NtmRepeat, 0.5), (NtmRecall, 0.3), (Dnc, 0.7)])
-def test_the_figure_is_that_of_the_machine(kind: Any, wanted: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figure_is_that_of_the_machine_that_is_best_on_validation_rows(kind: Any, wanted: float, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = {"as trained": 0.5, "12": 0.3, "10 slots": 0.1, "50 slots": 0.7}
-    monkeypatch.setattr(kind, "measured", lambda self, trial: numbers if not trial.name.startswith("lstm") else dict.fromkeys(numbers, 99.0))
+    monkeypatch.setattr(kind, "measured", lambda self, trial: numbers if trial.name in ("ntm-2", "dnc-2") else dict.fromkeys(numbers, 99.0))
     assert kind().summary(outcomes(kind(), {})).ours == wanted
 
 

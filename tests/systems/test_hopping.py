@@ -76,7 +76,7 @@ def plainly(model: MemN2N, source: Padded, row: int) -> torch.Tensor:
         total = torch.zeros(size)
         for j, id in enumerate(ids, 1):
             for k in range(1, size + 1):
-                total[k - 1] += ((1 - j / len(ids)) - (k / size) * (1 - 2 * j / len(ids))) * table.embedding.weight[id, k - 1]
+                total[k - 1] += 2 * ((1 - j / len(ids)) - (k / size) * (1 - 2 * j / len(ids))) * table.embedding.weight[id, k - 1]
         return total
 
     sentences = source.values[row][source.mask_BS[row]].tolist()

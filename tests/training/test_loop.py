@@ -132,6 +132,12 @@ def test_patience_stops(run: Run) -> None:
     assert scores.index(min(scores)) == len(scores) - 4
 
 
+def test_a_target_stops(run: Run) -> None:
+    result, _ = train_toy(run, "training.steps=5000", "training.target=1000.0", "training.validate_every=10")
+    assert result.stopped_because == "loss as good as training.target"
+    assert lines(run)[-1]["step"] == 10
+
+
 def test_a_metric_by_name_and_its_direction(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[list[str]]] = []
     real = ExactMatch.compute

@@ -64,7 +64,8 @@ class Interaction(Attention):
         scores_BTS: Tensor = self.output(hidden_BTSA).squeeze(-1)
         return scores_BTS
 
-    def focus(self, weights_BTS: Tensor, query_BTQ: Tensor, bound: Bound, state: Tree) -> Tensor:
+    def attend_all(self, query_BTQ: Tensor, bound: Bound, state: Tree, *, weights: bool = True) -> tuple[Tensor, Tensor | None, Tree]:
         if self.gate == "softmax":
-            return weights_BTS
-        return torch.sigmoid(self.score(query_BTQ, bound, state)) * bound.mask_BS[:, None]
+            return super().attend_all(query_BTQ, bound, state, weights=weights)
+        gates_BTS = torch.sigmoid(self.score(query_BTQ, bound, state)) * bound.mask_BS[:, None]
+        return gates_BTS @ bound.values_BSD, gates_BTS[:, :, None], state

@@ -14,7 +14,7 @@ from xattend.cli import options
 from xattend.errors import UserError
 
 if TYPE_CHECKING:
-    from xattend.reproductions import Outcome, Reproduction
+    from xattend.reproductions import Outcome, Reproduction, Summary
     from xattend.trial import Trial
 
 
@@ -120,7 +120,7 @@ def _record(name: str, found: Reproduction, outcomes: dict[str, Outcome], overri
     threads = {one.trial.recipe.training.threads or torch.get_num_threads() for one in outcomes.values()}
     return {
         "name": name, "system": found.system, "paper": found.paper, "metric": found.metric, "higher_is_better": found.higher_is_better,
-        "published": found.published, "floor": found.floor, "ours": ours.ours, "reached": found.reached(ours.ours),
+        "published": found.published, "floor": found.floor, "ours": ours.ours, "reached": _reached(found, ours),
         "differs": found.differs, "seeds": sorted({one.trial.recipe.training.seed for one in outcomes.values()}),
         "seconds": round(sum(one.seconds for one in outcomes.values()), 1),
         "command": " ".join([f"xattend reproduce {name} --data DIR", *(f"-s {word}" for word in overrides)]),
@@ -135,6 +135,12 @@ def _record(name: str, found: Reproduction, outcomes: dict[str, Outcome], overri
             for label, one in outcomes.items()
         },
     }  # fmt: skip
+
+
+def _reached(found: Reproduction, ours: Summary) -> bool | None:
+    """Whether the floor is, and all that is claimed beside it; None if nothing was asked for."""
+    reached, claims = found.reached(ours.ours), ours.figures.get("claims")
+    return reached if claims is None else reached is not False and all(claims.values())
 
 
 def _commit() -> str | None:

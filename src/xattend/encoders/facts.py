@@ -1,7 +1,7 @@
 """Sentences as facts that know of each other (Kumar et al. 2016, DMN; Xiong et al. 2016, DMN+).
 
 words = "gru"        h = GRU over all words of the story, one after the other;   fact_i = h at the end of sentence i          DMN
-words = "position"   s_i = sum_j l_j * E x_ij (encoders/sentences.py);   fact_i = s_i, or with `fusion`
+words = "position"   s_i = sum_j l_j / 2 * E x_ij (encoders/sentences.py);   fact_i = s_i, or with `fusion`
 fusion               fact_i = forward GRU_i + backward GRU_i over the sentences: what comes before and after reaches each of them   DMN+
 
 The question is read by a GRU of its own; its last state is the summary.
@@ -86,7 +86,8 @@ class Facts(Encoder):
         return Memory(facts_BSD, mask_BS, asked_BD, (facts_BSD.shape[1],))
 
     def _sums(self, values_BSW: Tensor) -> Tensor:
-        return summed(values_BSW, shares(values_BSW, "position"), self.embedding.weight, self.size)
+        half_BSCW = shares(values_BSW, "position") / 2  # the printed weights, which DMN+ was seen to learn with
+        return summed(values_BSW, half_BSCW, self.embedding.weight, self.size)
 
     def _read(self, reader: Stack, source: Padded) -> Tensor:
         words_BT, read_BS = one_after_another(source.values * source.mask_BS[:, :, None])

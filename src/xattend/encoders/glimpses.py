@@ -59,7 +59,8 @@ class Glimpses(Encoder):
         self.place = nn.Linear(size, self.window.numbers) if self.window.numbers else None
         if self.place is not None:
             nn.init.normal_(self.place.weight, std=START)
-            nn.init.zeros_(self.place.bias)
+            with torch.no_grad():
+                self.place.bias.copy_(self.window.wide())
         self.dropout = Dropout(dropout)
 
     def walk(self, picture_NCHW: Tensor) -> tuple[Tensor, list[Tensor]]:

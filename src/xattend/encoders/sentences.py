@@ -2,13 +2,15 @@
 
     m_i = sum_j l_j * A x_ij + T(age of i)        u = sum_j l_j * A q_j
     l_jk = 1                                      words = "bag": their order is lost
-    l_jk = (1 - j/J) - (k/d) (1 - 2 j/J)          words = "position": word j of J, unit k of d, both counted from 1
+    l_jk = 2 (1 - j/J) - 2 (k/d) (1 - 2 j/J)      words = "position": word j of J, unit k of d, both counted from 1
+
+The paper prints half of these weights; its authors' code, whose rate of learning and first weights the recipes have, has them as here: 1 in the mean, as in a bag.
 
 T has a learnt vector for each age, counted back from the question (0 is the last sentence); sentences older than all of them share the last.
 `noise` shifts ages in training as if up to that share of empty sentences had been told between: a sentence's age is then one of a random choice, in order.
 
 The position code is a line in k, so a sentence needs two weighted sums of its word vectors, whatever their width:
-m = sum_j (1 - j/J) A x_j - (k/d) * sum_j (1 - 2 j/J) A x_j.
+m = sum_j 2 (1 - j/J) A x_j - (k/d) * sum_j 2 (1 - 2 j/J) A x_j.
 
 >>> encoder = Sentences(Space(beside=Space(vocabulary=9)), size=4)
 >>> question = Padded(torch.ones(2, 3, dtype=torch.long), torch.ones(2, 3).bool())
@@ -39,24 +41,24 @@ FEW = 2048  # words of a vocabulary, for which a sentence is multiplied instead 
 def shares(values_BSW: Tensor, words: Words) -> Tensor:
     """With which weight each word stands in each sum of its sentence, weights_BSCW: one sum of a bag, two of a position code.
 
-    >>> shares(torch.tensor([[5, 6, 0]]), "position")[0].tolist()  # 1 - j/2 and 1 - 2j/2, for j = 1, 2
-    [[0.5, 0.0, 0.0], [0.0, -1.0, 0.0]]
+    >>> shares(torch.tensor([[5, 6, 0]]), "position")[0].tolist()  # 2 (1 - j/2) and 2 (1 - 2j/2), for j = 1, 2
+    [[1.0, 0.0, 0.0], [0.0, -2.0, 0.0]]
     """
     real_BSW = values_BSW != PAD
     if words == "bag":
         return real_BSW[..., None, :].float()
     length_BS1 = real_BSW.sum(dim=-1, keepdim=True).clamp(min=1)
     share_BSW = torch.arange(1, values_BSW.shape[-1] + 1) / length_BS1  # j / J
-    return torch.stack([1 - share_BSW, 1 - 2 * share_BSW], dim=-2).masked_fill(~real_BSW[..., None, :], 0.0)
+    return 2 * torch.stack([1 - share_BSW, 1 - 2 * share_BSW], dim=-2).masked_fill(~real_BSW[..., None, :], 0.0)
 
 
 def summed(values_BSW: Tensor, shares_BSCW: Tensor, table_VE: Tensor, size: int) -> Tensor:
     """Each sentence by each of the tables that stand side by side in `table_VE`, all of width `size`: sums_BSE.
 
     >>> table = torch.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 5.0]])
-    >>> ids = torch.tensor([[1, 2]])  # l_1 = (1 - 1/2) - (k/2)(1 - 1) = .5, .5; l_2 = 0 - (k/2)(1 - 2) = .5, 1
+    >>> ids = torch.tensor([[1, 2]])  # l_1 = 2 (1 - 1/2) - k (1 - 1) = 1, 1; l_2 = 0 - k (1 - 2) = 1, 2
     >>> summed(ids, shares(ids, "position"), table, 2).tolist()
-    [[2.0, 6.0]]
+    [[4.0, 12.0]]
     """
     sums_NCE = _sums(values_BSW.flatten(0, -2), shares_BSCW.flatten(0, -3).to(table_VE.dtype), table_VE)
     if sums_NCE.shape[1] == 2:

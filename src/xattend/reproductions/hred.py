@@ -35,4 +35,4 @@ class Hred(Reproduction):
         right = {name: 100 * one.test["exact"] for name, one in found.items()}
         mean = {reader: statistics.mean(each[f"{reader}-{seed}"] for seed in self.seeds) for reader in READERS}
         lower = sum(each[f"hred-{seed}"] < each[f"flat-{seed}"] for seed in self.seeds)
-        return Summary(mean["hred"] / mean["flat"], {"mean_perplexity": mean, "seeds_with_lower": lower, "perplexity": each, "percent_right": right})
+        return Summary(mean["hred"] / mean["flat"], {"mean_perplexity": mean, "claims": {"lower with every seed": lower == len(self.seeds)}, "perplexity": each, "percent_right": right})

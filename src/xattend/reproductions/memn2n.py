@@ -25,6 +25,7 @@ NAMES = dict(enumerate((
 PAPER = (0.0, 8.3, 40.3, 2.8, 13.1, 7.6, 17.3, 10.0, 13.2, 15.1, 0.9, 0.2, 0.4, 1.7, 0.0, 1.3, 51.0, 11.1, 82.8, 0.0)
 JOINT = (0.0, 11.4, 21.9, 13.4, 14.4, 2.8, 18.3, 9.3, 1.9, 6.5, 0.3, 0.1, 0.2, 6.9, 0.0, 2.7, 40.4, 9.4, 88.0, 0.0)
 INDUCTION = 16
+RESTARTS = dict.fromkeys(NAMES, 3) | dict.fromkeys((12, 15, 20), 1) | dict.fromkeys((2, 4, 10, 14, 16, 18), 5)  # more where trainings differ much, one where none errs
 WITHOUT = ("system.linear_start=0", "optimiser.lr=0.32", "schedule.start=25.0", "training.epochs=100.0")  # the paper's rate without a linear start is twice as high
 
 
@@ -73,31 +74,31 @@ class PerTask(Reproduction):
 
     system, paper = "MemN2N, 3 hops, position encoding, linear start, random noise", "Sukhbaatar et al. 2015"
     metric, published, floor, higher_is_better = "bAbI 1k, mean error of 20 tasks, percent", 13.9, 16.0, False
-    seeds = (1, 2, 3)
-    differs = "best of 3 restarts by training error instead of 10; a linear start of 20 passes instead of one that ends by validation; no rows held out"
+    seeds = (1, 2, 3, 4, 5)
+    differs = "best of 1, 3 or 5 restarts by training error instead of 10; a linear start of 20 passes instead of one that ends by validation; no rows held out"
 
     def plans(self) -> list[Plan]:
-        plans = [Plan(f"qa{task}-{seed}", "babi", (*files(task), f"training.seed={seed}")) for task in NAMES for seed in self.seeds]
+        plans = [Plan(f"qa{task}-{seed}", "babi", (*files(task), f"training.seed={seed}")) for task in NAMES for seed in self.seeds[: RESTARTS[task]]]
         return plans + [
-            Plan(f"qa{INDUCTION}-softmax-{seed}", "babi", (*files(INDUCTION), *WITHOUT, f"training.seed={seed}")) for seed in self.seeds
+            Plan(f"qa{INDUCTION}-softmax-{seed}", "babi", (*files(INDUCTION), *WITHOUT, f"training.seed={seed}")) for seed in self.seeds[:3]
         ]
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:
         tasks: dict[str, dict[str, Any]] = {}
         for task, printed in zip(NAMES, PAPER, strict=True):
-            tasks[f"qa{task}"] = {**self._chosen(found, f"qa{task}"), "paper": printed}
+            tasks[f"qa{task}"] = {**self._chosen(found, f"qa{task}", RESTARTS[task]), "paper": printed}
         errors = [one["error"] for one in tasks.values()]
         figures = {
-            "restarts": len(self.seeds), "failed_tasks": sum(error > 5 for error in errors), "by_task": tasks,
-            "linear_start_on_task_16": {"with": tasks[f"qa{INDUCTION}"]["error"], "without": self._chosen(found, f"qa{INDUCTION}-softmax")["error"]},
+            "restarts": {f"qa{task}": count for task, count in RESTARTS.items()}, "failed_tasks": sum(error > 5 for error in errors), "by_task": tasks,
+            "linear_start_on_task_16": {"with": tasks[f"qa{INDUCTION}"]["error"], "without": self._chosen(found, f"qa{INDUCTION}-softmax", 3)["error"]},
         }  # fmt: skip
         return Summary(statistics.mean(errors), figures)
 
     def plots(self, found: Mapping[str, Outcome], figures: Mapping[str, Any]) -> dict[str, Plot]:
         return training_curves({name: one for name, one in found.items() if name.startswith(f"qa{INDUCTION}-")})
 
-    def _chosen(self, found: Mapping[str, Outcome], name: str) -> dict[str, Any]:
-        chosen, trained = best(found, [f"{name}-{seed}" for seed in self.seeds])
+    def _chosen(self, found: Mapping[str, Outcome], name: str, restarts: int) -> dict[str, Any]:
+        chosen, trained = best(found, [f"{name}-{seed}" for seed in self.seeds[:restarts]])
         return {"error": 100 * (1 - found[chosen].test["exact"]), "training_error": trained, "chosen": chosen, **looks(found[chosen])}
 
 
@@ -107,8 +108,8 @@ class Joint(Reproduction):
 
     system, paper = "MemN2N, 3 hops, position encoding, linear start, random noise, joint", "Sukhbaatar et al. 2015"
     metric, published, floor, higher_is_better = "bAbI 1k, mean error of 20 tasks, percent", 12.4, 14.0, False
-    seeds = (1, 2)
-    differs = "best of 2 restarts by training error instead of 10; no rows held out"
+    seeds = (1, 2, 3, 4)
+    differs = "best of 4 restarts by training error instead of 10; no rows held out"
 
     def plans(self) -> list[Plan]:
         # 20,000 rows in batches of 32: 625 updates a pass, 30 of them linear

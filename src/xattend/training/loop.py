@@ -76,6 +76,7 @@ class Trainer:
     def _check_validation(self, schedule: str) -> None:
         needy = {
             "training.patience": self.settings.patience is not None,
+            "training.target": self.settings.target is not None,
             f"training.metric = '{self.settings.metric}'": self.settings.metric != "loss",
             "schedule 'plateau'": schedule == "plateau",
         }
@@ -190,6 +191,8 @@ class Trainer:
         patience = self.settings.patience
         if patience is not None and now.missed >= patience:
             return f"no better {self.settings.metric} in {patience} validations"
+        if self.selection.good_enough():
+            return f"{self.settings.metric} as good as training.target"
         # time is kept for the last validation
         return self.budget.reached(now.step, self.stream.epoch, now.elapsed + now.validation_seconds)
 

@@ -59,6 +59,13 @@ class Selection:
             self.run.publish(to_bytes(averaged))
         return scores, better
 
+    def good_enough(self) -> bool:
+        """Whether the best so far is what the recipe asked for (`training.target`)."""
+        target, best = self.settings.target, self.standing.best
+        if target is None or best is None or self.validation is None:
+            return False
+        return best >= target if self.validation.higher_is_better else best <= target
+
     def publish_best(self) -> None:
         """After a resume: a process that was killed may have published weights of a step that this one never saw."""
         if self.group.first and self.standing.best_step is not None:
