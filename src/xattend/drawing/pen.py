@@ -126,8 +126,8 @@ def _placed(x: float, y: float, hand: Hand) -> tuple[float, float]:
 def _evenly(line: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Points on a line, all about STEP apart, from its first to its last.
 
-    >>> _evenly([(0.0, 0.0), (60.0, 0.0), (60.0, 30.0)])
-    [(0.0, 0.0), (30.0, 0.0), (60.0, 0.0), (60.0, 30.0)]
+    >>> _evenly([(0.0, 0.0), (80.0, 0.0), (80.0, 40.0)])
+    [(0.0, 0.0), (40.0, 0.0), (80.0, 0.0), (80.0, 40.0)]
     """
     lengths = [math.dist(a, b) for a, b in pairwise(line)]
     total = sum(lengths)
