@@ -19,24 +19,24 @@ def story(words: list[list[list[int]]], question: list[list[int]]) -> Padded:
     return Padded(values, values.any(dim=2), Padded(asked, asked != 0))
 
 
-def test_the_position_code_is_that_of_the_paper() -> None:
-    """l_kj = (1 - j/J) - (k/d)(1 - 2j/J), every term by itself."""
+def test_the_position_code_is_twice_that_of_the_paper() -> None:
+    """l_kj = 2 (1 - j/J) - 2 (k/d)(1 - 2j/J), every term by itself."""
     table, ids = torch.randn(12, 5), torch.tensor([[[4, 5, 6, 7], [8, 9, 0, 0]]])
     found = summed(ids, shares(ids, "position"), table, 5)
     for sentence, length in ((0, 4), (1, 2)):
         expected = torch.zeros(5)
         for j in range(1, length + 1):
             for k in range(1, 6):
-                weight = (1 - j / length) - (k / 5) * (1 - 2 * j / length)
+                weight = 2 * (1 - j / length) - 2 * (k / 5) * (1 - 2 * j / length)
                 expected[k - 1] += weight * table[ids[0, sentence, j - 1], k - 1]
         torch.testing.assert_close(found[0, sentence], expected)
 
 
 def test_by_hand_the_second_of_two_words_counts_more_in_high_units() -> None:
-    ids = torch.tensor([[4, 5]])  # J = 2, d = 2: l_1 = (.5, .5), l_2 = (.5, 1)
+    ids = torch.tensor([[4, 5]])  # J = 2, d = 2: l_1 = (1, 1), l_2 = (1, 2)
     table = torch.zeros(12, 2)
     table[4], table[5] = torch.tensor([2.0, 4.0]), torch.tensor([6.0, 8.0])
-    assert summed(ids, shares(ids, "position"), table, 2).tolist() == [[4.0, 10.0]]
+    assert summed(ids, shares(ids, "position"), table, 2).tolist() == [[8.0, 20.0]]
     assert summed(ids, shares(ids, "bag"), table, 2).tolist() == [[8.0, 12.0]]
 
 

@@ -146,7 +146,7 @@ def test_other_searches_are_refused() -> None:
 
 def test_a_resumed_training_sees_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XATTEND_CACHE", str(tmp_path / "cache"))
-    changes = ["data.task.max_length=3", "data.task.rows=60", "system.size=8", "system.slots=6", "system.width=4", "training.validate_every=2"]
+    changes = ["data.task.max_length=3", "data.task.rows=60", "system.size=8", "system.slots=6", "system.width=4", "training.validate_every=2", "schedule.kind=constant"]
     whole, _ = job.start("ntm", out=tmp_path / "whole", overrides=[*changes, "training.steps=6"])
     halves, _ = job.start("ntm", out=tmp_path / "halves", overrides=[*changes, "training.steps=4"])
     job.resume(halves.path, overrides=["training.steps=6"])

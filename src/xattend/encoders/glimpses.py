@@ -59,8 +59,7 @@ class Glimpses(Encoder):
         self.place = nn.Linear(size, self.window.numbers) if self.window.numbers else None
         if self.place is not None:
             nn.init.normal_(self.place.weight, std=START)
-            with torch.no_grad():
-                self.place.bias.copy_(self.window.wide())
+            nn.init.zeros_(self.place.bias)
         self.dropout = Dropout(dropout)
 
     def walk(self, picture_NCHW: Tensor) -> tuple[Tensor, list[Tensor]]:

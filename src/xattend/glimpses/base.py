@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
 from torch import Tensor, nn
 
 from xattend.tree import Tree
@@ -30,10 +29,6 @@ class Glimpse(nn.Module):
     def __init__(self, space: Space) -> None:
         super().__init__()
         self.channels, self.height, self.width = space.frames()
-
-    def wide(self) -> Tensor:
-        """numbers_P that see the whole picture, for a network that has yet to learn where to look."""
-        return torch.zeros(self.numbers)
 
     def bind(self, picture_BCHW: Tensor) -> Tree:
         """Does once a picture what can be done once."""

@@ -18,7 +18,6 @@ window is the whole picture, evenly. log s^2 and log d~ are kept within what a p
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 import pydantic
@@ -52,12 +51,6 @@ class Gaussian(Glimpse):
         self.across: Tensor
         self.down: Tensor
         self.steps: Tensor
-
-    def wide(self) -> Tensor:
-        """Filters as wide as half of what lies between them: with s = 1 on a large picture most pixels would be between filters."""
-        numbers_P = torch.zeros(self.numbers)
-        numbers_P[2] = max(0.0, 2 * math.log((max(self.width, self.height) - 1) / (self.side - 1) / 2))
-        return numbers_P
 
     def bind(self, picture_BCHW: Tensor) -> Tree:
         """Rows outermost, so that all channels are filtered by one product each way."""
