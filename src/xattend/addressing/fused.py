@@ -28,6 +28,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from xattend.addressing.numbers import Numbers
+from xattend.layers.precision import in_float32
 
 
 class Run:
@@ -60,6 +61,7 @@ class Step(torch.autograd.Function):
     """How a run begins with a state, numbers_BX in the run's order, state -> state after the step, vectors_BRM."""
 
     @staticmethod
+    @in_float32
     def forward(ctx: Any, begin: Callable[..., Run], numbers_BX: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         with torch.inference_mode():
             run = begin(1, *state)

@@ -31,12 +31,14 @@ from xattend.addressing.controls import FeedForward, small
 from xattend.addressing.slots import Slots
 from xattend.cells.gates import Gates
 from xattend.layers.controller import Controller
+from xattend.layers.precision import in_float32
 
 
 class _Loop(torch.autograd.Function):
     """What is run, projected_TBG, read_VG, drive_XD, its bias_X, and of a cell recurrent_GD and its bias_G -> hidden_TBD, read_TBV."""
 
     @staticmethod
+    @in_float32
     def forward(
         ctx: Any, parts: tuple[Controller, Slots], projected_TBG: Tensor, read_VG: Tensor, drive_XD: Tensor, drive_X: Tensor,
         *recurrent: Tensor,

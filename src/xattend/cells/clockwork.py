@@ -30,6 +30,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from xattend.cells.base import Cell, CellState
+from xattend.layers.precision import in_float32
 from xattend.registry import register
 
 Period = Annotated[int, Field(ge=1, le=1 << 20)]
@@ -39,6 +40,7 @@ class _Unrolled(torch.autograd.Function):
     """All steps, with a backward of its own: projected_TBD, h_BD, weight_DD, bias_D, active_TBD -> outputs_TBD."""
 
     @staticmethod
+    @in_float32
     def forward(ctx: Any, projected: Tensor, first: Tensor, weight: Tensor, bias: Tensor, active: Tensor) -> Tensor:
         candidates, outputs, h, turned = torch.empty_like(projected), torch.empty_like(projected), first, weight.t().contiguous()
         for t in range(len(projected)):

@@ -27,6 +27,7 @@ from xattend.cells.base import Cell
 from xattend.cells.gates import Gates
 from xattend.cells.stack import Stack
 from xattend.decoders.gate import Gate
+from xattend.layers.precision import in_float32
 
 
 class Plan(NamedTuple):
@@ -80,6 +81,7 @@ def fewer_through(values_BSD: Tensor) -> bool:
 
 class _Loop(torch.autograd.Function):
     @staticmethod
+    @in_float32
     def forward(
         ctx: Any, how: Plan, gated: bool, x_TBG: Tensor, keys_BSA: Tensor, values_BSD: Tensor, mask_BS: Tensor,
         context_GD: Tensor, joint: Tensor, bias_J: Tensor, v_A: Tensor | None, *state: Tensor,

@@ -21,6 +21,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from xattend.layers.precision import in_float32, of_products
+
 CHUNK = 1 << 21  # logits at a time: 8 MB of float32
 
 
@@ -28,14 +30,16 @@ def chunked_likelihood(
     hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, labels_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
     """(total, nll), both summed, as `negative_log_likelihood` of the logits gives them. Only `total` has a gradient."""
-    total, nll = _Chunked.apply(hidden_ND, weight_VD, bias_V, labels_N, smoothing)  # type: ignore[no-untyped-call]
+    products = of_products() or hidden_ND.dtype
+    total, nll = _Chunked.apply(hidden_ND, weight_VD, bias_V, labels_N, smoothing, products)  # type: ignore[no-untyped-call]
     return total, nll
 
 
 class _Chunked(torch.autograd.Function):
     @staticmethod
+    @in_float32  # but for the products
     def forward(
-        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, labels_N: Tensor, smoothing: float
+        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, bias_V: Tensor, labels_N: Tensor, smoothing: float, products: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         learns = any(ctx.needs_input_grad)
         vocabulary = weight_VD.shape[0]
@@ -43,9 +47,10 @@ class _Chunked(torch.autograd.Function):
         d_hidden_ND = torch.empty_like(hidden_ND) if learns else None
         d_weight_VD, d_bias_V = (torch.zeros_like(weight_VD), torch.zeros_like(bias_V)) if learns else (None, None)
         total, nll = hidden_ND.new_zeros(()), hidden_ND.new_zeros(())
+        factor_ND, factor_VD = hidden_ND.to(products), weight_VD.to(products)
         for start in range(0, len(hidden_ND), rows):
-            h, labels = hidden_ND[start : start + rows], labels_N[start : start + rows, None]
-            logits = torch.addmm(bias_V, h, weight_VD.t())
+            h, labels = factor_ND[start : start + rows], labels_N[start : start + rows, None]
+            logits = torch.addmm(bias_V, h, factor_VD.t()) if products is bias_V.dtype else (h @ factor_VD.t()) + bias_V
             highest = logits.amax(dim=1, keepdim=True)
             logits -= highest
             picked = logits.gather(1, labels).sum()
@@ -59,9 +64,14 @@ class _Chunked(torch.autograd.Function):
                 logits.scatter_add_(1, labels, logits.new_full((), smoothing - 1).expand_as(labels))
                 if smoothing:
                     logits -= smoothing / vocabulary
-                torch.mm(logits, weight_VD, out=d_hidden_ND[start : start + rows])
-                d_weight_VD.addmm_(logits.t(), h)
                 d_bias_V += logits.sum(dim=0)
+                if products is logits.dtype:
+                    torch.mm(logits, weight_VD, out=d_hidden_ND[start : start + rows])
+                    d_weight_VD.addmm_(logits.t(), h)
+                else:
+                    error = logits.to(products)
+                    d_hidden_ND[start : start + rows] = error @ factor_VD
+                    d_weight_VD += error.t() @ h
         ctx.save_for_backward(*([] if not learns else [d_hidden_ND, d_weight_VD, d_bias_V]))
         ctx.mark_non_differentiable(nll)
         return total, nll
@@ -69,4 +79,4 @@ class _Chunked(torch.autograd.Function):
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, d_total: Tensor, _: Tensor) -> tuple[Any, ...]:
-        return (*[gradient * d_total for gradient in ctx.saved_tensors], None, None)
+        return (*[gradient * d_total for gradient in ctx.saved_tensors], None, None, None)

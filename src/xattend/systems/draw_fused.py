@@ -31,6 +31,7 @@ from xattend.cells.gates import LSTMGates
 from xattend.glimpses import fused
 from xattend.glimpses.base import Glimpse
 from xattend.glimpses.gaussian import Gaussian
+from xattend.layers.precision import in_float32
 
 
 class Plan(NamedTuple):
@@ -105,6 +106,7 @@ class Units:
 
 class _Loop(torch.autograd.Function):
     @staticmethod
+    @in_float32
     def forward(ctx: Any, how: Plan, picture_BHc: Tensor, noise_TBZ: Tensor, blank_Hc: Tensor, *weights: Tensor) -> tuple[Tensor, Tensor]:
         enc_GI, enc_GD, dec_GZ, dec_GD, code_YD, place_PD, stroke_KD = weights[:7]
         enc_G, enc_h_G, dec_G, dec_h_G, code_Y, place_P, stroke_K = weights[7:]

@@ -34,6 +34,7 @@ from xattend.cells.gates import Gates, Gradients, tanh_
 from xattend.cells.relu import ReluRNN
 from xattend.glimpses.base import Glimpse
 from xattend.glimpses.network import GlimpseNetwork
+from xattend.layers.precision import in_float32
 from xattend.tree import Tree
 
 
@@ -91,6 +92,7 @@ def run(
 
 class _Walk(torch.autograd.Function):
     @staticmethod
+    @in_float32
     def forward(ctx: Any, how: Plan, bound: Tree, first_N2: Tensor, noise_NT2: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
         what_IR, where_I2, both_DI, input_GD, recurrent_GD, hidden_ID, chosen_2I, expect_1D = weights[:8]
         what_I, place_I, both_D, input_G, recurrent_G, hidden_I, chosen_2, expect_1 = weights[8:]

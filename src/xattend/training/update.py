@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from xattend import registry
+from xattend.layers.precision import products_in
 from xattend.recipe import Recipe
 from xattend.systems.base import System
 from xattend.training.distributed import Group
@@ -61,10 +62,11 @@ class Updater:
     """Turns batches into updates of a system's weights."""
 
     def __init__(
-        self, system: System, optimiser: torch.optim.Optimizer, group: Group, *, accumulate: int, clip: float, normalise: str
-    ) -> None:
+        self, system: System, optimiser: torch.optim.Optimizer, group: Group, *, accumulate: int, clip: float, normalise: str,
+        precision: str = "float32",
+    ) -> None:  # fmt: skip
         self.system, self.optimiser, self.group = system, optimiser, group
-        self.accumulate, self.clip, self.normalise = accumulate, clip, normalise
+        self.accumulate, self.clip, self.normalise, self.precision = accumulate, clip, normalise, precision
         self.parameters = [parameter for parameter in system.parameters() if parameter.requires_grad]
 
     @classmethod
@@ -73,7 +75,10 @@ class Updater:
         name, given = recipe.part("optimiser")
         optimiser = registry.build("optimiser", name, [weight for weight in system.parameters() if weight.requires_grad], **given)
         settings = recipe.training
-        return cls(system, optimiser, group, accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise)
+        return cls(
+            system, optimiser, group, accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise,
+            precision=settings.precision,
+        )  # fmt: skip
 
     def update(self, batch: Batch | None, *, stop: bool = False, clock: float = 0.0) -> Outcome:
         """One update with this process's rows of the global batch (None: it has none).
@@ -84,7 +89,8 @@ class Updater:
         self.optimiser.zero_grad(set_to_none=True)
         own = Tally(updates=1) if self.group.first else Tally()
         for part in [] if batch is None else parts(batch, self.accumulate):
-            loss = self.system.loss(part)
+            with products_in(self.precision):
+                loss = self.system.loss(part)
             loss.total.backward()  # type: ignore[no-untyped-call]
             own.add(Tally(float(loss.total.detach()), loss.tokens, loss.sentences, parts=dict(loss.parts)))
         total, tokens, sentences, asked, clock = self._add_up(own, stop, clock)
