@@ -14,7 +14,7 @@ from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
 QUICK = (
     "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=cosine", "schedule.warmup=100", "training.normalise=tokens",
-    "encoder.layers=1", "decoder.layers=1", "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "data.rows=10000",
+    "encoder.layers=1", "decoder.layers=1", "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "data.rows=10000", "training.precision=bfloat16",
 )  # fmt: skip
 PAPER = {"base": 11.3, "reverse": 12.6, "dropout": 14.0, "location": 16.8, "feed": 18.1, "local-p": 19.0}
 NOT = {

@@ -21,7 +21,7 @@ class Rctm(Reproduction):
     differs = "beside the same decoder with an attention that sees nothing, not beside alignment models; Multi30k, 256 units, 5 passes of Adam"
 
     def plans(self) -> list[Plan]:
-        short = ("training.epochs=5.0",)
+        short = ("training.epochs=5.0", "training.precision=bfloat16")
         return [Plan("conv", "rctm2013", short), Plan("blind", "rctm2013", (*short, "attention.kind=none"))]
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:
