@@ -1,0 +1,80 @@
+"""Products in bfloat16: near the float32 ones in every system, and out of the way of everything that is not a product."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from xattend import job, recipe
+from xattend.layers.precision import of_products, products_in
+from xattend.objectives.chunked import chunked_likelihood
+from xattend.systems import assemble
+from xattend.training.distributed import Group
+from xattend.training.update import Updater
+
+# one of each kind of loop, encoder and decoder; those that draw places or samples from what they computed cannot be compared number by number
+RECIPES = ("transliterate", "reverse", "sort", "caption", "spell", "memn2n", "ntm", "dnc", "draw-classify", "clockwork")
+
+
+def gradients(name: str, precision: str, folder: Path) -> tuple[float, torch.Tensor]:
+    """Loss and gradient of a recipe's first update."""
+    rows = (recipe.load(name).resolve().section("data")["task"] or {}).get("rows", 0)
+    settings = recipe.load(name, [f"training.precision={precision}", *(["data.task.rows=100"] if rows > 100 else [])]).resolve()
+    data = job.open_data(settings, folder, None)
+    torch.manual_seed(3)
+    system = assemble(settings, data.source, data.target).train()
+    train = data.splits["train"]
+    batch = train.batch(range(min(8, len(train))))
+    with products_in(precision):
+        loss = system.loss(batch)
+    loss.total.backward()  # type: ignore[no-untyped-call]
+    found = [weight.grad.flatten() for weight in system.parameters() if weight.grad is not None]
+    assert all(gradient.dtype == torch.float32 for gradient in found)
+    return float(loss.total.detach()), torch.cat(found)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_gradients_are_nearly_those_of_float32(name: str, tmp_path: Path) -> None:
+    (exact, along), (near, beside) = (gradients(name, precision, tmp_path) for precision in ("float32", "bfloat16"))
+    assert near == pytest.approx(exact, rel=0.02)
+    assert torch.cosine_similarity(along, beside, dim=0) > 0.98
+
+
+def test_the_output_layer() -> None:
+    torch.manual_seed(1)
+    hidden_ND, weight_VD, bias_V = torch.randn(40, 16, requires_grad=True), torch.randn(30, 16, requires_grad=True), torch.randn(30, requires_grad=True)
+    labels_N, found = torch.randint(30, (40,)), {}
+    for precision in ("float32", "bfloat16"):
+        with products_in(precision):
+            total, nll = chunked_likelihood(hidden_ND, weight_VD, bias_V, labels_N, 0.1)
+        assert total.dtype == torch.float32
+        found[precision] = (total, nll, *torch.autograd.grad(total, [hidden_ND, weight_VD, bias_V]))
+    for exact, near in zip(*found.values(), strict=True):
+        assert near.dtype == torch.float32
+        assert torch.allclose(exact, near, rtol=0.02, atol=0.02 * float(exact.detach().abs().max()))
+    assert any(not torch.equal(exact, near) for exact, near in zip(*found.values(), strict=True)), "the products were not in bfloat16"
+
+
+def test_only_inside() -> None:
+    assert of_products() is None
+    with products_in("float32"):
+        assert of_products() is None
+    with products_in("bfloat16"):
+        assert of_products() is torch.bfloat16
+    assert of_products() is None
+
+
+def test_a_recipe_asks_for_it(tmp_path: Path) -> None:
+    """The update itself uses it: its loss is not that of float32, and all weights stay float32."""
+    losses = []
+    for precision in ("float32", "bfloat16"):
+        settings = recipe.load("copy", [f"training.precision={precision}"]).resolve()
+        data = job.open_data(settings, tmp_path, None)
+        torch.manual_seed(1)
+        updater = Updater.of(assemble(settings, data.source, data.target).train(), settings, Group())
+        losses.append(updater.update(data.splits["train"].batch(range(16))).loss)
+        assert {weight.dtype for weight in updater.parameters} == {torch.float32}
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
