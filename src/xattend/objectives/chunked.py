@@ -47,10 +47,10 @@ class _Chunked(torch.autograd.Function):
         d_hidden_ND = torch.empty_like(hidden_ND) if learns else None
         d_weight_VD, d_bias_V = (torch.zeros_like(weight_VD), torch.zeros_like(bias_V)) if learns else (None, None)
         total, nll = hidden_ND.new_zeros(()), hidden_ND.new_zeros(())
-        factor_ND, factor_VD = hidden_ND.to(products), weight_VD.to(products)
+        factor_ND, factor_VD, added_V = hidden_ND.to(products), weight_VD.to(products), bias_V.to(products)
         for start in range(0, len(hidden_ND), rows):
             h, labels = factor_ND[start : start + rows], labels_N[start : start + rows, None]
-            logits = torch.addmm(bias_V, h, factor_VD.t()) if products is bias_V.dtype else (h @ factor_VD.t()) + bias_V
+            logits = torch.addmm(added_V, h, factor_VD.t()).to(hidden_ND.dtype)
             highest = logits.amax(dim=1, keepdim=True)
             logits -= highest
             picked = logits.gather(1, labels).sum()
