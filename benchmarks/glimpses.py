@@ -129,7 +129,7 @@ def plain(model: nn.Module, pictures: Tensor, labels: Tensor) -> Callable[[], No
     return step
 
 
-def ours(system: dict[str, object], side: int, pictures: Tensor, labels: Tensor) -> Callable[[], None]:
+def ours(system: dict[str, object], side: int, pictures: Tensor, labels: Tensor, precision: str) -> Callable[[], None]:
     """The system in xattend's own update."""
     from xattend import registry
     from xattend.data.fields.placed import Placed
@@ -145,7 +145,7 @@ def ours(system: dict[str, object], side: int, pictures: Tensor, labels: Tensor)
     recipe = Recipe({"data": {"task": "digits"}, "system": system}, "bench.toml").resolve()
     model = assemble(recipe, Placed(size=side), text).train()
     optimiser = registry.build("optimiser", "adam", list(model.parameters()), lr=1e-3)
-    updater = Updater(model, optimiser, Group(), accumulate=1, clip=5.0, normalise="sentences")
+    updater = Updater(model, optimiser, Group(), accumulate=1, clip=5.0, normalise="sentences", precision=precision)
     target = torch.stack([torch.full_like(labels, BOS), labels + 4, torch.full_like(labels, EOS)], dim=1)
     batch = Batch(Padded(pictures[:, None], torch.ones(BATCH, 1).bool()), Padded(target, torch.ones(BATCH, 3).bool()), tuple(range(BATCH)))
 
@@ -169,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=10.0, help="of each measurement")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of our products (training.precision); the plain loop's are float32")
     parser.add_argument("--cpu-time", action="store_true", help="count CPU seconds instead of those of the clock: for a busy machine, with --threads 1")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
@@ -178,17 +179,17 @@ def main() -> None:
     for name, (side, patch, scales, looks) in SIZES.items():
         pictures = torch.rand(BATCH, 1, side, side)
         system = {"kind": "ram", "glimpse": {"kind": "retina", "size": patch, "scales": scales}, "looks": looks}
-        sides[name] = ours(system, side, pictures, labels), plain(PlainRAM(side, patch, scales, looks), pictures, labels)
+        sides[name] = ours(system, side, pictures, labels, given.precision), plain(PlainRAM(side, patch, scales, looks), pictures, labels)
     pictures = (torch.rand(BATCH, 1, 28, 28) > 0.8).float()
     windows = {key: {"kind": "gaussian", "size": DRAW[key]} for key in ("read", "write")}
     system = {"kind": "draw", "steps": DRAW["steps"], "size": DRAW["size"], "code": DRAW["code"], **windows}
-    sides["draw"] = ours(system, 28, pictures, labels), plain(PlainDRAW(), pictures, labels)
+    sides["draw"] = ours(system, 28, pictures, labels, given.precision), plain(PlainDRAW(), pictures, labels)
     found: dict[str, dict[str, float]] = {}
     for name, pair in sides.items():
         rounds = [[rate(step, given.seconds, clock) for step in pair] for _ in range(3)]
         mine, plainly = (statistics.median(each) for each in zip(*rounds))
         found[name] = {"steps_per_second": round(mine, 2), "plain": round(plainly, 2), "times": round(mine / plainly, 2)}
-    print(json.dumps({"threads": given.threads, "batch": BATCH, "clock": "cpu" if given.cpu_time else "wall", **found}, indent=1))
+    print(json.dumps({"threads": given.threads, "batch": BATCH, "precision": given.precision, "clock": "cpu" if given.cpu_time else "wall", **found}, indent=1))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from xattend import job, recipe
-from xattend.layers.precision import of_products, products_in
+from xattend.layers.precision import of_products, product, products_in
 from xattend.objectives.chunked import chunked_likelihood
 from xattend.systems import assemble
 from xattend.training.distributed import Group
 from xattend.training.update import Updater
 
 # one of each kind of loop, encoder and decoder; those that draw places or samples from what they computed cannot be compared number by number
-RECIPES = ("transliterate", "reverse", "sort", "caption", "spell", "memn2n", "ntm", "dnc", "draw-classify", "clockwork")
+RECIPES = ("transliterate", "reverse", "sort", "caption", "spell", "memn2n", "ntm", "dnc", "draw", "draw-classify", "ram", "clockwork")
 
 
 def gradients(name: str, precision: str, folder: Path) -> tuple[float, torch.Tensor]:
@@ -55,6 +55,22 @@ def test_the_output_layer() -> None:
         assert near.dtype == torch.float32
         assert torch.allclose(exact, near, rtol=0.02, atol=0.02 * float(exact.detach().abs().max()))
     assert any(not torch.equal(exact, near) for exact, near in zip(*found.values(), strict=True)), "the products were not in bfloat16"
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_a_product_in_the_type_of_its_factor(kind: torch.dtype) -> None:
+    torch.manual_seed(1)
+    x_NI, factor_IO, plus_NO = torch.randn(5, 7), torch.randn(7, 3), torch.randn(5, 3)
+    expected, given, there_NO = x_NI @ factor_IO, factor_IO.to(kind), plus_NO.clone()
+    for found, wanted in [
+        (product(x_NI, given), expected),
+        (product(x_NI, given, out=torch.empty(5, 3)), expected),
+        (product(x_NI, given, plus_NO), expected + plus_NO),
+        (product(x_NI, given, plus_NO[0], out=torch.empty(5, 3)), expected + plus_NO[0]),
+        (product(x_NI, given, there_NO, out=there_NO), expected + plus_NO),  # what is added may lie where the sum goes
+    ]:
+        assert found.dtype == torch.float32
+        assert torch.allclose(found, wanted, atol=0.1 if kind is torch.bfloat16 else 1e-5)
 
 
 def test_only_inside() -> None:

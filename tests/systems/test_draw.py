@@ -195,7 +195,7 @@ def test_it_learns_to_paint(given: dict[str, Any]) -> None:
 def test_the_classifier_with_soft_windows_learns_and_shows_where_it_looked() -> None:
     encoder = {"kind": "glimpses", "glimpse": {"kind": "gaussian", "size": 4}, "looks": 3, "size": 32, "inner": 32}
     model = pictures.system(system={"kind": "classify"}, encoder=encoder)
-    pictures.learn(model, 80, lr=0.01, rows=32)
+    pictures.learn(model, 160, lr=0.01, rows=32)
     assert pictures.right(model) > 0.95
     trace = model.predict(pictures.batch(2, 3), Greedy(), attention=True)[1].trace
     assert trace is not None

@@ -27,7 +27,7 @@ from xattend.cells.base import Cell
 from xattend.cells.gates import Gates
 from xattend.cells.stack import Stack
 from xattend.decoders.gate import Gate
-from xattend.layers.precision import in_float32
+from xattend.layers.precision import in_float32, of_products, product
 
 
 class Plan(NamedTuple):
@@ -67,7 +67,7 @@ def run(
         joint.append(gate.layer.weight)
         biases.append(gate.layer.bias)
     outputs_TBH, contexts_TBD, weights_TBS = _Loop.apply(  # type: ignore[no-untyped-call]
-        how, gate is not None, x_BTG.transpose(0, 1).contiguous(), bound.keys_BSA, bound.values_BSD, bound.mask_BS,
+        how, gate is not None, of_products() or joint[0].dtype, x_BTG.transpose(0, 1).contiguous(), bound.keys_BSA, bound.values_BSD, bound.mask_BS,
         weight_GI[:, words:], torch.cat(joint), torch.cat(biases), v_A, *state,
     )  # fmt: skip
     return outputs_TBH.transpose(0, 1), contexts_TBD.transpose(0, 1), weights_TBS.transpose(0, 1)
@@ -81,9 +81,9 @@ def fewer_through(values_BSD: Tensor) -> bool:
 
 class _Loop(torch.autograd.Function):
     @staticmethod
-    @in_float32
+    @in_float32  # but for the products with weights
     def forward(
-        ctx: Any, how: Plan, gated: bool, x_TBG: Tensor, keys_BSA: Tensor, values_BSD: Tensor, mask_BS: Tensor,
+        ctx: Any, how: Plan, gated: bool, products: torch.dtype, x_TBG: Tensor, keys_BSA: Tensor, values_BSD: Tensor, mask_BS: Tensor,
         context_GD: Tensor, joint: Tensor, bias_J: Tensor, v_A: Tensor | None, *state: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
         steps, batch, width = x_TBG.shape
@@ -103,29 +103,29 @@ class _Loop(torch.autograd.Function):
             assert v_A is not None
             twice_BSA, twice_A, last = 2 * keys_BSA, 2 * v_A, width + len(v_A)
             scaled = torch.cat([joint[:width], 2 * joint[width:last], joint[last:]])
-        joint_t = scaled.t()
+        joint_t, context_DG = scaled.to(products).t(), context_GD.to(products).t()
         for t in range(steps):
             h_BH = before_TBH[t]
-            product = torch.addmm(bias_J, h_BH, joint_t)
-            recurrent_BG = product[:, :width]
+            made = product(h_BH, joint_t, bias_J)
+            recurrent_BG = made[:, :width]
             if tanh:
-                torch.add(twice_BSA, product[:, None, width:last], out=hidden_TBSA[t]).sigmoid_()
+                torch.add(twice_BSA, made[:, None, width:last], out=hidden_TBSA[t]).sigmoid_()
                 scores_BS = hidden_TBSA[t] @ twice_A
             else:
                 scores_BS = (h_BH[:, None] @ keys_BAS).squeeze(1).mul_(how.form.scale)  # type: ignore[union-attr]
             weights_TBS[t] = masked_softmax(scores_BS[:, None], mask_BS)[:, 0]
             if gated:
-                torch.sigmoid(product[:, -1:], out=gate_TB1[t])
+                torch.sigmoid(made[:, -1:], out=gate_TB1[t])
                 torch.mul(weights_TBS[t], gate_TB1[t], out=looked_TBS[t])
             if ahead:
                 gates_BG = torch.baddbmm(x_TBG[t, :, None], looked_TBS[t, :, None], through_BSG).squeeze(1)
             else:
                 torch.bmm(looked_TBS[t, :, None], values_BSD, out=contexts_TBD[t, :, None])
-                gates_BG = torch.addmm(x_TBG[t], contexts_TBD[t], context_GD.t())
+                gates_BG = product(contexts_TBD[t], context_DG, x_TBG[t])
             before_TBH[t + 1] = gates.forward(t, gates_BG, recurrent_BG, h_BH)
         if ahead:
             contexts_TBD.copy_((looked_TBS.transpose(0, 1) @ values_BSD).transpose(0, 1))
-        ctx.how, ctx.gates, ctx.has_v, ctx.ahead, ctx.gated = how, gates, tanh, ahead, gated
+        ctx.how, ctx.gates, ctx.has_v, ctx.ahead, ctx.gated, ctx.products = how, gates, tanh, ahead, gated, products
         ctx.save_for_backward(keys_BSA, values_BSD, context_GD, joint, before_TBH, contexts_TBD, weights_TBS, looked_TBS, gate_TB1,
                               hidden_TBSA, through_BSG, *([v_A] if tanh else []))  # fmt: skip
         ctx.set_materialize_grads(False)  # nobody may ask for the weights, or for the contexts
@@ -137,7 +137,8 @@ class _Loop(torch.autograd.Function):
         keys_BSA, values_BSD, context_GD, joint, before_TBH, contexts_TBD, weights_TBS, looked_TBS, gate_TB1, *rest = ctx.saved_tensors
         hidden_TBSA, through_BSG, *rest = rest
         gates: Gates = ctx.gates
-        tanh, ahead = ctx.has_v, ctx.ahead
+        tanh, ahead, products = ctx.has_v, ctx.ahead, ctx.products
+        factor, factor_GD = joint.to(products), context_GD.to(products)
         steps, batch = contexts_TBD.shape[:2]
         width = context_GD.shape[0]
         d_outputs_TBH = torch.zeros_like(before_TBH[1:]) if d_outputs_TBH is None else d_outputs_TBH
@@ -161,7 +162,7 @@ class _Loop(torch.autograd.Function):
             if ahead:
                 d_looked_BS = torch.baddbmm(d_looked_BTS[:, t : t + 1], d_gates_BG[:, None], through_BGS).squeeze(1)
             else:
-                d_context_BD = torch.addmm(d_contexts_TBD[t], d_gates_BG, context_GD)
+                d_context_BD = product(d_gates_BG, factor_GD, d_contexts_TBD[t])
                 d_all_contexts_TBD[t] = d_context_BD
                 d_looked_BS = (d_context_BD[:, None] @ values_BDS).squeeze(1)
             weights_BS, d_weights_BS = weights_TBS[t], d_looked_BS
@@ -182,7 +183,7 @@ class _Loop(torch.autograd.Function):
                 d_keys_BSA.addcmul_(d_scores_BS[:, :, None], slope_BSA)
             else:
                 d_before_BH = d_before_BH + (d_scores_BS[:, None] @ keys_BSA).squeeze(1).mul_(ctx.how.form.scale)
-            d_state = (torch.addmm(d_before_BH, d_product_TBJ[t], joint), *d_state)
+            d_state = (product(d_product_TBJ[t], factor, d_before_BH), *d_state)
         # one product over all steps for everything that is not recurrent
         looked_BST = looked_TBS.permute(1, 2, 0)
         d_values_BSD = looked_BST @ d_all_contexts_TBD.transpose(0, 1)
@@ -191,8 +192,8 @@ class _Loop(torch.autograd.Function):
             d_values_BSD += d_through_BSG @ context_GD
             d_context_GD = d_through_BSG.flatten(0, 1).t() @ values_BSD.flatten(0, 1)
         else:
-            d_context_GD = d_x_TBG.flatten(0, 1).t() @ contexts_TBD.flatten(0, 1)
-        d_joint = d_product_TBJ.flatten(0, 1).t() @ before_TBH[:-1].flatten(0, 1)
+            d_context_GD = product(d_x_TBG.flatten(0, 1).t(), contexts_TBD.flatten(0, 1).to(products))
+        d_joint = product(d_product_TBJ.flatten(0, 1).t(), before_TBH[:-1].flatten(0, 1).to(products))
         d_bias_J = d_product_TBJ.sum(dim=(0, 1))
         if tanh:
             d_keys_BSA.mul_(slope_A)
@@ -200,4 +201,4 @@ class _Loop(torch.autograd.Function):
         else:
             d_keys_BSA = (d_scores_TBS.permute(1, 2, 0) @ before_TBH[:-1].transpose(0, 1)).mul_(ctx.how.form.scale)
             d_v_A = None
-        return (None, None, d_x_TBG, d_keys_BSA, d_values_BSD, None, d_context_GD, d_joint, d_bias_J, d_v_A, *d_state)
+        return (None, None, None, d_x_TBG, d_keys_BSA, d_values_BSD, None, d_context_GD, d_joint, d_bias_J, d_v_A, *d_state)

@@ -31,7 +31,7 @@ from xattend.cells.gates import LSTMGates
 from xattend.glimpses import fused
 from xattend.glimpses.base import Glimpse
 from xattend.glimpses.gaussian import Gaussian
-from xattend.layers.precision import in_float32
+from xattend.layers.precision import in_float32, of_products, product
 
 
 class Plan(NamedTuple):
@@ -58,7 +58,7 @@ def run(
     layers = (encoder.input, encoder.recurrent, decoder.input, decoder.recurrent, to_code, place, stroke)
     picture_BHc = picture_BCHW.transpose(1, 2).flatten(2).contiguous()
     canvas_BHc, code_TBY = _Loop.apply(  # type: ignore[no-untyped-call]
-        how, picture_BHc, noise_TBZ, blank_CHW.transpose(0, 1).flatten(1),
+        how, of_products() or picture_BHc.dtype, picture_BHc, noise_TBZ, blank_CHW.transpose(0, 1).flatten(1),
         *(layer.weight for layer in layers), *(layer.bias for layer in layers),
     )  # fmt: skip
     return canvas_BHc.unflatten(2, (-1, picture_BCHW.shape[3])).transpose(1, 2), code_TBY
@@ -106,13 +106,18 @@ class Units:
 
 class _Loop(torch.autograd.Function):
     @staticmethod
-    @in_float32
-    def forward(ctx: Any, how: Plan, picture_BHc: Tensor, noise_TBZ: Tensor, blank_Hc: Tensor, *weights: Tensor) -> tuple[Tensor, Tensor]:
+    @in_float32  # but for the products with weights
+    def forward(
+        ctx: Any, how: Plan, products: torch.dtype, picture_BHc: Tensor, noise_TBZ: Tensor, blank_Hc: Tensor, *weights: Tensor
+    ) -> tuple[Tensor, Tensor]:
         enc_GI, enc_GD, dec_GZ, dec_GD, code_YD, place_PD, stroke_KD = weights[:7]
         enc_G, enc_h_G, dec_G, dec_h_G, code_Y, place_P, stroke_K = weights[7:]
         (steps, batch, numbers), (gated, size), read, columns = noise_TBZ.shape, enc_GD.shape, how.read.size, picture_BHc.shape[2]
         u_GD, u_G = torch.cat([enc_GI[:, read:], dec_GD]), torch.cat([enc_G + enc_h_G, dec_G + dec_h_G])
         v_KD, v_K = torch.cat([stroke_KD, place_PD]), torch.cat([stroke_K, place_P])
+        kept = enc_GI[:, :read], enc_GD, dec_GZ, code_YD, u_GD, v_KD
+        factors = [weight.to(products) for weight in kept]
+        read_RG, enc_DG, dec_ZG, code_DY, u_DG, v_DK = (factor.t() for factor in factors)
         h_enc_TBD, h_dec_TBD = (noise_TBZ.new_zeros(steps + 1, batch, size) for _ in range(2))
         encoder, decoder = Units(steps, h_enc_TBD[0]), Units(steps, h_dec_TBD[0])
         seen_TBR, code_TBY = noise_TBZ.new_empty(steps, batch, read), noise_TBZ.new_empty(steps, batch, 2 * numbers)
@@ -127,30 +132,30 @@ class _Loop(torch.autograd.Function):
             through = fused.bank(how.read, told_BK[:, len(stroke_K) :])
             seen_TBR[t], rows = fused.read(through, both_TBHc[t])
             looks.append((through, rows))
-            sum_BG = torch.addmm(from_dec_BG[:, :gated], seen_TBR[t], enc_GI[:, :read].t())
+            sum_BG = product(seen_TBR[t], read_RG, from_dec_BG[:, :gated])
             if t:
-                sum_BG.addmm_(h_enc_TBD[t], enc_GD.t())
+                sum_BG = product(h_enc_TBD[t], enc_DG, sum_BG, out=sum_BG)
             h_enc_TBD[t + 1] = encoder.forward(t, sum_BG)
-            torch.addmm(code_Y, h_enc_TBD[t + 1], code_YD.t(), out=code_TBY[t])
+            product(h_enc_TBD[t + 1], code_DY, code_Y, out=code_TBY[t])
             torch.exp(code_TBY[t, :, numbers:], out=std_TBZ[t])
             torch.addcmul(code_TBY[t, :, :numbers], std_TBZ[t], noise_TBZ[t], out=z_TBZ[t])
-            h_dec_TBD[t + 1] = decoder.forward(t, torch.addmm(from_dec_BG[:, gated:], z_TBZ[t], dec_GZ.t()))
-            told_BK = torch.addmm(v_K, h_dec_TBD[t + 1], v_KD.t())
+            h_dec_TBD[t + 1] = decoder.forward(t, product(z_TBZ[t], dec_ZG, from_dec_BG[:, gated:]))
+            told_BK = product(h_dec_TBD[t + 1], v_DK, v_K)
             through = fused.bank(how.write, told_BK[:, how.write.size : len(stroke_K)])
             strokes.append((through, *fused.write(through, told_BK[:, : how.write.size], canvas_BHc)))
             if t + 1 < steps:
-                from_dec_BG = torch.addmm(u_G, h_dec_TBD[t + 1], u_GD.t())
-        ctx.save_for_backward(enc_GI, enc_GD, dec_GZ, code_YD, picture_BHc, noise_TBZ)
-        ctx.run = u_GD, v_KD, encoder, decoder, h_enc_TBD, h_dec_TBD, seen_TBR, std_TBZ, z_TBZ, both_TBHc, looks, strokes
+                from_dec_BG = product(h_dec_TBD[t + 1], u_DG, u_G)
+        ctx.save_for_backward(*factors, picture_BHc, noise_TBZ)
+        ctx.run = encoder, decoder, h_enc_TBD, h_dec_TBD, seen_TBR, std_TBZ, z_TBZ, both_TBHc, looks, strokes
         return canvas_BHc, code_TBY.clone()
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, d_canvas_BHc: Tensor, d_given_TBY: Tensor) -> tuple[Tensor | None, ...]:
-        enc_GI, enc_GD, dec_GZ, code_YD, picture_BHc, noise_TBZ = ctx.saved_tensors
-        u_GD, v_KD, encoder, decoder, h_enc_TBD, h_dec_TBD, seen_TBR, std_TBZ, z_TBZ, both_TBHc, looks, strokes = ctx.run
-        (steps, batch, read), gated, columns, where = seen_TBR.shape, len(enc_GD), picture_BHc.shape[2], len(v_KD) - Gaussian.numbers
-        read_GR = enc_GI[:, :read]
+        read_GR, enc_GD, dec_GZ, code_YD, u_GD, v_KD, picture_BHc, noise_TBZ = ctx.saved_tensors
+        products = enc_GD.dtype
+        encoder, decoder, h_enc_TBD, h_dec_TBD, seen_TBR, std_TBZ, z_TBZ, both_TBHc, looks, strokes = ctx.run
+        (steps, batch, _), gated, columns, where = seen_TBR.shape, len(enc_GD), picture_BHc.shape[2], len(v_KD) - Gaussian.numbers
         d_canvas_BHc = d_canvas_BHc.clone(memory_format=torch.contiguous_format)
         d_code_TBY = d_given_TBY.clone()
         d_sums_TBG = noise_TBZ.new_empty(steps, batch, 2 * gated)  # of the gates' sums, the encoder's beside the decoder's
@@ -160,30 +165,31 @@ class _Loop(torch.autograd.Function):
         d_after_BD = torch.zeros_like(h_enc_TBD[0])  # of the encoder's state, from the step behind
         for t in range(steps - 1, -1, -1):
             d_told_TBK[t + 1, :, :where] = torch.cat(fused.unwrite(d_canvas_BHc, *strokes[t]), dim=1)
-            d_h_BD = d_told_TBK[t + 1] @ v_KD
+            d_h_BD = product(d_told_TBK[t + 1], v_KD)
             if t + 1 < steps:
-                d_h_BD.addmm_(d_sums_TBG[t + 1], u_GD)
+                d_h_BD = product(d_sums_TBG[t + 1], u_GD, d_h_BD, out=d_h_BD)
             decoder.backward(t, d_h_BD, d_dec_TBG[t])
-            d_z_BZ = d_dec_TBG[t] @ dec_GZ
+            d_z_BZ = product(d_dec_TBG[t], dec_GZ)
             d_code_TBY[t].add_(torch.cat([d_z_BZ, d_z_BZ * std_TBZ[t] * noise_TBZ[t]], dim=1))
-            encoder.backward(t, torch.addmm(d_after_BD, d_code_TBY[t], code_YD), d_enc_TBG[t])
+            encoder.backward(t, product(d_code_TBY[t], code_YD, d_after_BD), d_enc_TBG[t])
             if t:  # nobody asks for the gradient of the first state
-                d_after_BD = d_enc_TBG[t] @ enc_GD
+                d_after_BD = product(d_enc_TBG[t], enc_GD)
             through, rows = looks[t]
-            d_seen_BR = d_enc_TBG[t] @ read_GR
+            d_seen_BR = product(d_enc_TBG[t], read_GR)
             d_told_TBK[t, :, where:], d_missing_BHc = fused.unread(d_seen_BR, through, both_TBHc[t], rows, seen_TBR[t], columns)
             shown_BHc = picture_BHc - both_TBHc[t, ..., columns:]
             d_canvas_BHc.addcmul_(d_missing_BHc, shown_BHc.addcmul_(shown_BHc, shown_BHc, value=-1), value=-1)
         # one product over all steps for each weight
         d_sums, d_told, d_code = d_sums_TBG.flatten(0, 1), d_told_TBK[1:].flatten(0, 1), d_code_TBY.flatten(0, 1)
+        seen, z, wrote, coded = (part.flatten(0, 1).to(products) for part in (seen_TBR, z_TBZ, h_dec_TBD[1:], h_enc_TBD[1:]))
         d_enc, d_dec = d_sums.chunk(2, dim=1)
-        d_u_GD = d_sums_TBG[1:].flatten(0, 1).t() @ h_dec_TBD[1:steps].flatten(0, 1)
-        d_v_KD, d_v_K = d_told.t() @ h_dec_TBD[1:].flatten(0, 1), d_told_TBK.sum(dim=(0, 1))
+        d_u_GD = product(d_sums_TBG[1:].flatten(0, 1).t(), wrote[:-batch])
+        d_v_KD, d_v_K = product(d_told.t(), wrote), d_told_TBK.sum(dim=(0, 1))
         d_enc_G, d_dec_G = d_sums.sum(dim=0).chunk(2)
         d_weights = (
-            torch.cat([d_enc.t() @ seen_TBR.flatten(0, 1), d_u_GD[:gated]], dim=1),
-            d_enc_TBG[1:].flatten(0, 1).t() @ h_enc_TBD[1:steps].flatten(0, 1), d_dec.t() @ z_TBZ.flatten(0, 1), d_u_GD[gated:],
-            d_code.t() @ h_enc_TBD[1:].flatten(0, 1), d_v_KD[where:], d_v_KD[:where],
+            torch.cat([product(d_enc.t(), seen), d_u_GD[:gated]], dim=1),
+            product(d_enc_TBG[1:].flatten(0, 1).t(), coded[:-batch]), product(d_dec.t(), z), d_u_GD[gated:],
+            product(d_code.t(), coded), d_v_KD[where:], d_v_KD[:where],
         )  # fmt: skip
         d_biases = d_enc_G, d_enc_G.clone(), d_dec_G, d_dec_G.clone(), d_code.sum(dim=0), d_v_K[where:], d_v_K[:where]
-        return None, None, None, d_canvas_BHc.sum(dim=0), *d_weights, *d_biases
+        return None, None, None, None, d_canvas_BHc.sum(dim=0), *d_weights, *d_biases

@@ -34,7 +34,7 @@ from xattend.cells.gates import Gates, Gradients, tanh_
 from xattend.cells.relu import ReluRNN
 from xattend.glimpses.base import Glimpse
 from xattend.glimpses.network import GlimpseNetwork
-from xattend.layers.precision import in_float32
+from xattend.layers.precision import in_float32, of_products, product
 from xattend.tree import Tree
 
 
@@ -85,15 +85,17 @@ def run(
     assert isinstance(chosen, nn.Linear)
     layers = (network.what, network.where, network.both, core.input, core.recurrent, hidden, chosen, baseline)
     found: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] = _Walk.apply(  # type: ignore[no-untyped-call]
-        how, bound, first_N2, noise_NT2, *(layer.weight for layer in layers), *(layer.bias for layer in layers)
+        how, of_products() or first_N2.dtype, bound, first_N2, noise_NT2, *(layer.weight for layer in layers), *(layer.bias for layer in layers)
     )
     return found
 
 
 class _Walk(torch.autograd.Function):
     @staticmethod
-    @in_float32
-    def forward(ctx: Any, how: Plan, bound: Tree, first_N2: Tensor, noise_NT2: Tensor, *weights: Tensor) -> tuple[Tensor, ...]:
+    @in_float32  # but for the products
+    def forward(
+        ctx: Any, how: Plan, products: torch.dtype, bound: Tree, first_N2: Tensor, noise_NT2: Tensor, *weights: Tensor
+    ) -> tuple[Tensor, ...]:
         what_IR, where_I2, both_DI, input_GD, recurrent_GD, hidden_ID, chosen_2I, expect_1D = weights[:8]
         what_I, place_I, both_D, input_G, recurrent_G, hidden_I, chosen_2, expect_1 = weights[8:]
         count, steps = noise_NT2.shape[:2]
@@ -107,16 +109,17 @@ class _Walk(torch.autograd.Function):
         where_TN2 = first_N2.new_empty(steps, count, 2)
         where_TN2[0] = first_N2
         gates = how.gates(steps, how.core.start(count), first_N2)
-        joint_DJ, joint_J = torch.cat([recurrent_GD, hidden_ID]).t(), torch.cat([recurrent_G, hidden_I])
+        joint_DJ, joint_J = torch.cat([recurrent_GD, hidden_ID]).to(products).t(), torch.cat([recurrent_G, hidden_I])
+        what_RI, both_ID, input_DG = (weight.to(products).t() for weight in (what_IR, both_DI, input_GD))
         recurrent_NG = recurrent_G.expand(count, -1)  # the first state is 0
         for t in range(steps):
             patch_TNR[t] = how.window.read(bound, where_TN2[t])
-            torch.addmm(what_I, patch_TNR[t], what_IR.t(), out=seen_TNI[t, :, :inner])
+            product(patch_TNR[t], what_RI, what_I, out=seen_TNI[t, :, :inner])
             torch.addmm(place_I, where_TN2[t], where_I2.t(), out=seen_TNI[t, :, inner:])
-            torch.addmm(both_D, seen_TNI[t].relu_(), both_DI.t(), out=glimpse_TND[t]).relu_()
-            states_TND[t + 1] = gates.forward(t, torch.addmm(input_G, glimpse_TND[t], input_GD.t()), recurrent_NG, states_TND[t])
+            product(seen_TNI[t].relu_(), both_ID, both_D, out=glimpse_TND[t]).relu_()
+            states_TND[t + 1] = gates.forward(t, product(glimpse_TND[t], input_DG, input_G), recurrent_NG, states_TND[t])
             if t + 1 < steps:
-                product_NJ = torch.addmm(joint_J, states_TND[t + 1], joint_DJ)
+                product_NJ = product(states_TND[t + 1], joint_DJ, joint_J)
                 recurrent_NG = product_NJ[:, :gated]
                 torch.clamp_min(product_NJ[:, gated:], 0, out=hidden_nNI[t])
                 tanh_(torch.addmm(chosen_2, hidden_nNI[t], chosen_2I.t(), out=mean_nN2[t]))
@@ -124,6 +127,7 @@ class _Walk(torch.autograd.Function):
                 torch.clamp(drawn_nN2[t], -1, 1, out=where_TN2[t + 1])
         expected_nN = states_TND[1:-1] @ expect_1D[0] + expect_1
         ctx.save_for_backward(*weights)
+        ctx.products = products
         ctx.run = gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2
         found = states_TND[-1].clone(), where_TN2.clone(), drawn_nN2, mean_nN2.clone(), expected_nN  # what backward needs is not handed out
         ctx.mark_non_differentiable(found[1], drawn_nN2)
@@ -135,27 +139,30 @@ class _Walk(torch.autograd.Function):
         _, _, d_mean_nN2, d_expected_nN = rest  # places have none
         _, _, both_DI, input_GD, recurrent_GD, _, chosen_2I, _ = ctx.saved_tensors[:8]
         gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2 = ctx.run
-        steps, inner = len(patch_TNR), hidden_nNI.shape[2]
+        steps, inner, products = len(patch_TNR), hidden_nNI.shape[2], ctx.products
+        recurrent_GD = recurrent_GD.to(products)
         d_gates_TNG, d_recurrent_TNG = (d_last_ND.new_empty(steps, len(d_last_ND), len(input_GD)) for _ in range(2))
         d_state = gates.start()
         d_state = (d_last_ND, *d_state[1:])
         for t in range(steps - 1, -1, -1):
             d_gates_TNG[t], d_recurrent_TNG[t], d_before_ND, d_rest = gates.backward(t, states_TND[t], d_state)
             if t:  # nobody asks for the gradient of the first state
-                d_state = (torch.addmm(d_before_ND, d_recurrent_TNG[t], recurrent_GD), *d_rest)
+                d_state = (product(d_recurrent_TNG[t], recurrent_GD, d_before_ND), *d_rest)
         # the rest is one product each over all looks
         d_gates, d_recurrent, seen = d_gates_TNG.flatten(0, 1), d_recurrent_TNG[1:].flatten(0, 1), seen_TNI.flatten(0, 1)
         before, known = states_TND[1:steps].flatten(0, 1), hidden_nNI.flatten(0, 1)
         glimpse = glimpse_TND.flatten(0, 1)
-        d_both = unrelu(d_gates @ input_GD, glimpse)
-        d_seen = unrelu(d_both @ both_DI, seen)
+        d_both = unrelu(product(d_gates, input_GD.to(products)), glimpse)
+        d_seen = unrelu(product(d_both, both_DI.to(products)), seen)
         d_mean = (d_mean_nN2 * (1 - mean_nN2.square())).flatten(0, 1)
         d_hidden = unrelu(d_mean @ chosen_2I, known)
         d_expected = d_expected_nN.reshape(1, -1)
+        states = before.to(products)
         return (
-            None, None, None, None,
-            d_seen[:, :inner].t() @ patch_TNR.flatten(0, 1), d_seen[:, inner:].t() @ where_TN2.flatten(0, 1), d_both.t() @ seen,
-            d_gates.t() @ glimpse, d_recurrent.t() @ before, d_hidden.t() @ before, d_mean.t() @ known, d_expected @ before,
+            None, None, None, None, None,
+            product(d_seen[:, :inner].t(), patch_TNR.flatten(0, 1).to(products)), d_seen[:, inner:].t() @ where_TN2.flatten(0, 1),
+            product(d_both.t(), seen.to(products)), product(d_gates.t(), glimpse.to(products)), product(d_recurrent.t(), states),
+            product(d_hidden.t(), states), d_mean.t() @ known, d_expected @ before,
             *d_seen.sum(dim=0).chunk(2), d_both.sum(dim=0), d_gates.sum(dim=0), d_recurrent_TNG.sum(dim=(0, 1)),
             d_hidden.sum(dim=0), d_mean.sum(dim=0), d_expected.sum(dim=1),
         )  # fmt: skip
