@@ -1,7 +1,7 @@
 """Reading the source backwards (Sutskever et al. 2014): 25.9 -> 30.6 BLEU, perplexity 5.8 -> 4.7, for a model with a fixed context.
 
-Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Four layers as in the paper:
-with two the gain is smaller (-14 % perplexity and +1.8 BLEU after five passes, one seed, validation).
+Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Two layers: four of 192 stay on a plateau for two
+passes of eight, and end at +2 BLEU but only -12 % perplexity (validation, seed 1).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MEANINGS = {
 WAYS = {"forward": "false", "reversed": "true"}
 QUICK = (
     "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=cosine", "schedule.warmup=100", "training.normalise=tokens",
-    "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "data.source.min_count=4", "data.target.min_count=4",
-    "encoder.layers=4", "decoder.layers=4", "encoder.size=192", "decoder.size=192", "encoder.embedding=192", "decoder.embedding=192",
+    "training.sentences=64", "training.epochs=10.0", "training.clip=1.0", "data.source.min_count=4", "data.target.min_count=4",
+    "training.precision=bfloat16",
 )  # fmt: skip
 
 
@@ -36,9 +36,9 @@ QUICK = (
 class Reversal(Reproduction):
     """Reversed minus forward source."""
 
-    system, paper = "fixed context, 4 x 192 LSTM", "Sutskever et al. 2014"
+    system, paper = "fixed context, 2 x 256 LSTM", "Sutskever et al. 2014"
     metric, published, floor = "BLEU gained by reversing the source", 4.4, 2.0
-    differs = "4 layers of 192 instead of 1000, Multi30k English-German instead of WMT'14 English-French, 8 passes of Adam with a cosine instead of SGD"
+    differs = "2 layers of 256 instead of 4 of 1000, Multi30k English-German instead of WMT'14 English-French, 10 passes of Adam with a cosine instead of SGD"
     seeds = (1, 2, 3)
 
     def plans(self) -> list[Plan]:
@@ -56,7 +56,7 @@ class Reversal(Reproduction):
         return Summary(statistics.mean(gains.values()), {
             "bleu_forward": mean("forward", "bleu-tok"), "bleu_reversed": mean("reversed", "bleu-tok"), "gain_by_seed": gains,
             "perplexity_forward": before, "perplexity_reversed": after, "perplexity_change_percent": 100 * (after / before - 1),
-            "floor_perplexity_change_percent": -15.0,
+            "floor_perplexity_change_percent": -15.0, "claims": {"perplexity": 100 * (after / before - 1) <= -15.0},
         })  # fmt: skip
 
     def plots(self, found: Mapping[str, Outcome], figures: Mapping[str, Any]) -> dict[str, Plot]:
