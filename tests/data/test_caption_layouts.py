@@ -173,3 +173,41 @@ def test_iiit5k(tmp_path):
     path = write(tmp_path, "train.tags", "train/1_1.jpg You\ntrain/1_2.jpg  50% off\n")
     assert rows(path) == [("train/1_1.jpg", "You", 1), ("train/1_2.jpg", "50% off", 2)]
     assert fails(write(tmp_path, "bad.tags", "train/1_1.jpg\n")).startswith(f"{tmp_path / 'bad.tags'}:1: the line is not a picture's file")
+
+
+# --- a folder a class
+
+
+def sorted_album(folder: Path) -> Path:
+    """Six pictures of the album in two folders, one of them deeper, and a hidden file."""
+    album(folder, 6)
+    for number in range(6):
+        place = folder / "sorted" / ("dog", "cat/young")[number % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        (folder / "photos" / f"{number}.png").rename(place / f"{number}.png")
+    (folder / "sorted" / ".DS_Store").write_text("x")
+    return folder / "sorted"
+
+
+def test_a_folder_a_class(tmp_path):
+    place = sorted_album(tmp_path)
+    cats = [(f"sorted/cat/young/{number}.png", "cat", line) for line, number in enumerate((1, 3, 5), 1)]
+    dogs = [(f"sorted/dog/{number}.png", "dog", line) for line, number in enumerate((0, 2, 4), 4)]
+    assert rows("sorted", root=tmp_path, format="classes") == cats + dogs
+    data = get(tmp_path, train="sorted", format="classes", folder=None)
+    assert len(data.splits["train"]) == 6
+    before = data.fingerprint
+    assert get(tmp_path, train="sorted", format="classes", folder=None).fingerprint == before
+    (place / "dog" / "0.png").rename(place / "cat" / "0.png")
+    assert get(tmp_path, train="sorted", format="classes", folder=None).fingerprint != before
+
+
+def test_folders_that_are_something_else(tmp_path):
+    place = sorted_album(tmp_path)
+    (place / "lost.png").write_bytes(b"x")
+    assert fails("sorted", root=tmp_path, format="classes").endswith("sorted:7: lost.png lies in no folder that says what it shows")
+    assert len(rows("sorted", root=tmp_path, format="classes", bad_rows="skip")) == 6
+    assert 'format = "classes"' in fails("sorted", root=tmp_path)
+    assert "no such folder" in fails("nowhere", root=tmp_path, format="classes")
+    (tmp_path / "empty").mkdir()
+    assert "there is no file in it" in fails("empty", root=tmp_path, format="classes")

@@ -197,7 +197,7 @@ def test_a_missing_file_names_both_places(tmp_path, monkeypatch):
 
 def test_wrong_places(tmp_path):
     (tmp_path / "d.tsv").mkdir()
-    assert fails("d.tsv", root=tmp_path) == f"{tmp_path / 'd.tsv'}: a directory, not a file of rows"
+    assert fails("d.tsv", root=tmp_path) == f"{tmp_path / 'd.tsv'}: a directory, not a file of rows (format = \"classes\" reads a folder of pictures, sorted into a folder a class)"
     write(tmp_path, "a.csv", "a,b\n")
     assert "save it tab-separated as .tsv" in fails("a.csv", root=tmp_path)
     path = write(tmp_path, "a.tsv", "a\tb\n")

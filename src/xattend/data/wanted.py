@@ -166,10 +166,12 @@ class Wanted:
         if isinstance(place, dict):
             files = self.placed(name, lambda: {side: find_file(place[side], self.root, self.data_dir) for side in sorted(place)})
             return ["parallel", *(f"{side} {caches.file_digest(file)}" for side, file in files.items())]
-        file, part = self.placed(name, lambda: find_part(place, self.root, self.data_dir))
+        file, part = self.placed(name, lambda: find_part(place, self.root, self.data_dir, self.settings.format))
         kind = self.placed("format", lambda: reader_for(file, self.settings.format))
         more = self.placed(name, lambda: registry.find("reader", kind).beside(file))
         parts = [] if part is None else [f"part {part}"]
+        if file.is_dir():
+            return [kind, *registry.find("reader", kind).listed(file)]
         return [kind, f"both {caches.file_digest(file)}", *(f"beside {caches.file_digest(one)}" for one in more), *parts]
 
     def rows(self, report: Report) -> Iterator[tuple[str, Row]]:

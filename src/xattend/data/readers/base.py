@@ -43,11 +43,14 @@ class Reader:
     """Wired by `open_reader`: the files by side ('source' alone for one file with both sides), which columns hold the
     sides, whether a target side must be there, whether bad rows are skipped, and the report they are counted in.
 
+    place  the file as it was named, or the folder, for a reader of folders
     part   what stands behind # in `file#part`: one of the parts that a file of several has
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     has_parts: ClassVar[bool] = False
+    reads_folder: ClassVar[bool] = False
+    place: str = ""
     part: str | None = None
 
     def __init__(
@@ -64,6 +67,11 @@ class Reader:
     def beside(cls, file: Path) -> list[Path]:
         """Other files that it reads together with this one."""
         return []
+
+    @classmethod
+    def listed(cls, folder: Path) -> list[str]:
+        """Names of the files in a folder that a reader of folders reads."""
+        raise NotImplementedError
 
     def pairs(self) -> Iterator[tuple[int, Pair | BadRow]]:
         """Line number, and both sides or what is wrong with the row."""
@@ -83,7 +91,8 @@ class Reader:
                 good += 1
                 yield Row(*found, str(file), line)
         if seen == 0:
-            raise UserError("the file is empty: one row a line is expected", file=self.file)
+            said = "there is no file in it" if self.reads_folder else "the file is empty: one row a line is expected"
+            raise UserError(said, file=self.file)
         if good == 0:
             raise UserError(f"none of its {seen} rows can be used: {'; '.join(self.report.lines())}", file=self.file)
 
@@ -114,25 +123,28 @@ class Reader:
         return wanted
 
 
-def find_file(name: str, root: Path | None, data_dir: Path | None = None) -> Path:
-    """A file beside the recipe (`root`), else in the data folder (`data_dir`, else XATTEND_DATA)."""
+def find_file(name: str, root: Path | None, data_dir: Path | None = None, *, folder: bool = False) -> Path:
+    """A file, or a folder, beside the recipe (`root`), else in the data folder (`data_dir`, else XATTEND_DATA)."""
     given = Path(name).expanduser()
     if data_dir is None and os.environ.get("XATTEND_DATA"):
         data_dir = Path(os.environ["XATTEND_DATA"])
     tried = [given] if given.is_absolute() else [(root or Path()) / given, *([data_dir / given] if data_dir else [])]
     for path in tried:
-        if path.is_file():
+        if path.is_dir() if folder else path.is_file():
             return path
     for path in tried:
         if path.is_dir():
-            raise UserError("a directory, not a file of rows", file=path)
+            raise UserError("a directory, not a file of rows (format = \"classes\" reads a folder of pictures, sorted into a folder a class)", file=path)
     where = " and not ".join(str(path) for path in tried)
     hint = "" if data_dir or given.is_absolute() else "; --data DIR or XATTEND_DATA says where data sets lie"
-    raise UserError(f"no such file: not {where}{hint}")
+    raise UserError(f"no such {'folder' if folder else 'file'}: not {where}{hint}")
 
 
-def find_part(name: str, root: Path | None, data_dir: Path | None = None) -> tuple[Path, str | None]:
-    """The file, and the part of it that stands behind #, if any. A file that really is called so comes first."""
+def find_part(name: str, root: Path | None, data_dir: Path | None = None, format: str | None = None) -> tuple[Path, str | None]:
+    """The file, and the part of it that stands behind #, if any. A file that really is called so comes first. A format that reads folders is
+    given a folder."""
+    if format is not None and registry.find("reader", format).reads_folder:
+        return find_file(name, root, data_dir, folder=True), None
     try:
         return find_file(name, root, data_dir), None
     except UserError:
@@ -168,7 +180,7 @@ def open_reader(
         kind, part = "parallel", None
         files = {side: find_file(name, root, data_dir) for side, name in place.items()}
     else:
-        path, part = find_part(place, root, data_dir)
+        path, part = find_part(place, root, data_dir, format)
         files = {"source": path}
         kind = reader_for(path, format)
     found: Reader = registry.find("reader", kind)(
@@ -177,6 +189,7 @@ def open_reader(
     if part is not None and not found.has_parts:
         raise UserError(f"'#{part}' names a part, and files of layout '{kind}' have none", file=path)
     found.part = part
+    found.place = place if isinstance(place, str) else ""
     return found
 
 
