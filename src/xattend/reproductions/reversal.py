@@ -1,7 +1,8 @@
 """Reading the source backwards (Sutskever et al. 2014): 25.9 -> 30.6 BLEU, perplexity 5.8 -> 4.7, for a model with a fixed context.
 
-Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Two layers: four of 192 stay on a plateau for two
-passes of eight, and end at +2 BLEU but only -12 % perplexity (validation, seed 1).
+Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Chosen on
+validation rows of seed 1: four layers of 192 stay on a plateau for two passes of eight (+2 BLEU, -12 % perplexity); two of 256 without dropout fit the 29,000
+sentences too well after five passes, and then the gain in perplexity shrinks from -17 to -10 % (+2.5 BLEU) while that on training rows stays at -19 %.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ MEANINGS = {
 WAYS = {"forward": "false", "reversed": "true"}
 QUICK = (
     "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=cosine", "schedule.warmup=100", "training.normalise=tokens",
-    "training.sentences=64", "training.epochs=10.0", "training.clip=1.0", "data.source.min_count=4", "data.target.min_count=4",
-    "training.precision=bfloat16",
+    "training.sentences=64", "training.epochs=8.0", "training.clip=1.0", "data.source.min_count=4", "data.target.min_count=4",
+    "training.precision=bfloat16", "encoder.dropout=0.3", "decoder.dropout=0.3",
 )  # fmt: skip
 
 
@@ -38,7 +39,7 @@ class Reversal(Reproduction):
 
     system, paper = "fixed context, 2 x 256 LSTM", "Sutskever et al. 2014"
     metric, published, floor = "BLEU gained by reversing the source", 4.4, 2.0
-    differs = "2 layers of 256 instead of 4 of 1000, Multi30k English-German instead of WMT'14 English-French, 10 passes of Adam with a cosine instead of SGD"
+    differs = "2 layers of 256 instead of 4 of 1000, Multi30k English-German instead of WMT'14 English-French, 8 passes of Adam with a cosine instead of SGD, dropout"
     seeds = (1, 2, 3)
 
     def plans(self) -> list[Plan]:
