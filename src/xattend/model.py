@@ -24,6 +24,7 @@ from torch import nn
 
 from xattend import recipe as recipes
 from xattend import registry
+from xattend.alignment.heads import head_names, meant
 from xattend.answer import Answer
 from xattend.answer import answer as answered
 from xattend.attention.none import NoAttention
@@ -216,8 +217,8 @@ class Model:
 
         return stream(zip(rows, repeat(None)), answer, tick)
 
-    def align_rows(self, rows: Iterable[Row], *, words: bool = True, tick: Tick | None = None) -> Iterator[Aligned]:
-        """Where each unit of a given target looked; `words` puts the units of a word together."""
+    def align_rows(self, rows: Iterable[Row], *, words: bool = True, heads: str | None = None, tick: Tick | None = None) -> Iterator[Aligned]:
+        """Where each unit of a given target looked; `words` puts the units of a word together, `heads` names a layer or a head to go by."""
         self.must_look("aligning")
         if self.others:
             raise UserError("aligning takes one model, not an ensemble")
@@ -234,7 +235,8 @@ class Model:
             ):
                 if weights_THS.shape[-1] != s:
                     raise UserError("aligning needs one memory position a source unit; this model's encoder has others")
-                weights_TS = weights_THS.float().mean(dim=1).numpy()
+                chosen = slice(None) if heads is None else meant(heads, head_names(*self.recipe.part("decoder"), weights_THS.shape[1]))
+                weights_TS = weights_THS[:, chosen].float().mean(dim=1).numpy()
                 found.append(self._aligned(source[:s], target[1:t], weights_TS, words))
             return found
 

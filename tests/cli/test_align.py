@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.cli.conftest import Xattend
+from tests.cli.conftest import COPY, Xattend, trained
 
 BOOKS = "das Haus\tthe house\ndas Buch\tthe book\nein Buch\ta book\n"
 
@@ -101,6 +102,27 @@ def test_units_are_counted_in_units(xattend: Xattend, subword_run: Path, tmp_pat
     assert f"{tmp_path / 'gold'}:1: link" in refused.err
 
 
+def test_one_layer_or_head_of_a_transformer(xattend: Xattend, runs: Path, tmp_path: Path) -> None:
+    size = 'kind = "transformer"\nsize = 8\nlayers = 2\nheads = 2\ninner = 8\n'
+    recipe = f'{COPY}\n[encoder]\n{size}[attention]\nkind = "multi-head"\nheads = 2\n[decoder]\n{size}[training]\nsteps = 3\n'
+    run, rows = trained(runs, recipe, "layers"), tmp_path / "in.tsv"
+    rows.write_text("a b c\ta b c\nb a\tb a\n")
+
+    def weights(*words: str) -> list[np.ndarray]:
+        answer = xattend("align", run, "--file", rows, "--format", "json", *words)
+        assert answer.code == 0, answer.err
+        return [np.array(json.loads(line)["weights"]) for line in answer.lines]
+
+    one, two, all_of_them = weights("--heads", "layer 1"), weights("--heads", "Layer 2"), weights()
+    heads = [weights("--heads", f"layer 2, head {head}") for head in (1, 2)]
+    for row in range(2):
+        assert np.allclose((one[row] + two[row]) / 2, all_of_them[row], atol=1e-5)
+        assert np.allclose((heads[0][row] + heads[1][row]) / 2, two[row], atol=1e-5)
+        assert not np.allclose(one[row], two[row], atol=1e-4)
+    wrong = xattend("align", run, "--file", rows, "--heads", "layer 9")
+    assert (wrong.code, "no head is called 'layer 9'" in wrong.err) == (2, True)
+
+
 def test_bad_gold(xattend: Xattend, copy_run: Path, tmp_path: Path, books: Path) -> None:
     gold = tmp_path / "gold"
     for content, said in {
@@ -126,6 +148,7 @@ def test_a_row_too_long_to_learn_from(xattend: Xattend, tmp_path: Path, books: P
 
 @pytest.mark.parametrize(("words", "said"), [
     ([], "--statistical to align without a model"),
+    (["--statistical", "--heads", "head 1"], "--heads names heads of a model"),
     (["RUN", "--with", "x"], "--with has rows for --statistical"),
     (["RUN", "--symmetrise", "union"], "--symmetrise goes with --statistical"),
     (["RUN", "--scores"], "something to compare with"),

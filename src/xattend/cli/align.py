@@ -50,6 +50,7 @@ class Found(NamedTuple):
     "--words/--units", default=True, show_default=True,
     help="Put subwords together into words, or keep the model's units (without RUN: characters).",
 )  # fmt: skip
+@click.option("--heads", metavar="NAME", help='Go by one layer or head alone, called as in reports: "layer 3", "layer 3, head 1", "head 2".')
 @click.option(
     "--gold", type=click.Path(path_type=Path), metavar="GOLD",
     help="Score the links: a line a row, 0-0 a sure link, 0?0 or 0p0 a possible one.",
@@ -65,13 +66,13 @@ class Found(NamedTuple):
 @click.option("--scores", is_flag=True, help="Write the scores of --gold and --statistical as one JSON object, and no alignments.")
 @options.plugin
 def command(
-    run: Path | None, file: str, columns: Columns, form: str, words: bool, gold: Path | None, statistical: bool, more: tuple[str, ...],
-    heuristic: Heuristic | None, scores: bool,
+    run: Path | None, file: str, columns: Columns, form: str, words: bool, heads: str | None, gold: Path | None, statistical: bool,
+    more: tuple[str, ...], heuristic: Heuristic | None, scores: bool,
 ) -> None:  # fmt: skip
     """Align given targets with their sources, a line a row: by a model's attention, or without RUN by statistics alone.
 
     Each target word is paired with the source word it looked at most; the end marks take no part. Of several heads the
-    mean is taken; of a Transformer, the mean over all heads of all layers. A source word has the sum of its subwords'
+    mean is taken; of a Transformer, the mean over all heads of all layers, unless --heads names one. A source word has the sum of its subwords'
     weights, a target word the mean of what its subwords say.
 
     With --gold or --statistical a line on stderr says how good the links are: precision, recall, alignment error rate
@@ -86,15 +87,15 @@ def command(
     xattend align runs/x --file test.tsv --statistical --with train.tsv
     xattend align --file pairs.tsv --statistical
     """
-    _check(run, form, gold, statistical, more, heuristic, scores)
+    _check(run, form, heads, gold, statistical, more, heuristic, scores)
     from xattend.cli.progress import lines_of, progress
     from xattend.data.readers.base import open_reader
 
     model = _loaded(run) if run is not None else None
     rows: Iterable[Row] = open_reader(file, columns)
     if model is not None and _hears(model):
-        if gold is not None or statistical:
-            raise UserError("--gold and --statistical link words, and this model reads sounds: it says when each word is said")
+        if gold is not None or statistical or heads is not None:
+            raise UserError("--gold, --statistical and --heads link words, and this model reads sounds: it says when each word is said")
         times.write(model.here(), rows, words=words, as_json=form == "json", total=lines_of(file))
         return
     sides: list[Sides] = []
@@ -111,7 +112,7 @@ def command(
     joined = [_joined(way, heuristic) for way in ways]
     links: list[Links] = []
     with progress("aligning", lines_of(file)) as tick:
-        found = _counted(sides, ways, joined) if model is None else _attended(model, rows, words, tick)
+        found = _counted(sides, ways, joined) if model is None else _attended(model, rows, words, heads, tick)
         for one in found:
             if not scores:
                 click.echo(_line(one, form))
@@ -122,11 +123,14 @@ def command(
 
 
 def _check(
-    run: Path | None, form: str, gold: Path | None, statistical: bool, more: tuple[str, ...], heuristic: str | None, scores: bool
-) -> None:
+    run: Path | None, form: str, heads: str | None, gold: Path | None, statistical: bool, more: tuple[str, ...], heuristic: str | None,
+    scores: bool,
+) -> None:  # fmt: skip
     """Options that do not go together."""
     if run is None and not statistical:
         raise UserError("give the RUN whose attention aligns, or --statistical to align without a model")
+    if run is None and heads is not None:
+        raise UserError("--heads names heads of a model: give its RUN, too")
     if more and not statistical:
         raise UserError("--with has rows for --statistical to learn from: give that, too")
     if heuristic and not statistical:
@@ -208,11 +212,11 @@ def _counted(sides: list[Sides], ways: list[TwoWay], joined: list[Links]) -> Ite
         yield Found(source, target, links, way.weights_TS)
 
 
-def _attended(model: Model, rows: Iterable[Row], words: bool, tick: Callable[[int], None]) -> Iterator[Found]:
+def _attended(model: Model, rows: Iterable[Row], words: bool, heads: str | None, tick: Callable[[int], None]) -> Iterator[Found]:
     """Rows as a model's attention has them."""
     from xattend.alignment.links import hard_alignment
 
-    for found in model.align_rows(rows, words=words, tick=tick):
+    for found in model.align_rows(rows, words=words, heads=heads, tick=tick):
         yield Found(found.source, found.target, hard_alignment(found.weights_TS), found.weights_TS)
 
 

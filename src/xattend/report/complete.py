@@ -2,11 +2,6 @@
 
 Steps of a trace are words of the output, but for models that look or move between words: looks through windows (kinds `glimpse` and
 `canvas`), steps of a machine. Their probabilities stand in the n-best alone. What is too large for a page is cut, and said to be (bounds.py).
-
->>> head_names("transformer", {"layers": 2}, 4)
-['layer 1, head 1', 'layer 1, head 2', 'layer 2, head 1', 'layer 2, head 2']
->>> head_names("hops", {"hops": 2}, 2), head_names("rnn", {}, 1)
-(['hop 1', 'hop 2'], ['attention'])
 """
 
 from __future__ import annotations
@@ -16,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from xattend.alignment.heads import head_names
 from xattend.answer import Answer
 from xattend.data.fields.base import Field
 from xattend.data.fields.media import Media
@@ -73,18 +69,6 @@ def _seen(model: Model, trace: Trace, text: str) -> Trace:
 def _heard(source: Sound, text: str) -> Samples | None:
     """The sound itself; of features that were computed elsewhere there is none."""
     return None if source.features == "given" else source.samples(source.look(text))
-
-
-def head_names(decoder: str, settings: dict[str, Any], heads: int) -> list[str]:
-    """What the heads of a decoder are called: those of all layers, or of all looks, stand one after the other."""
-    part, parts = {"transformer": ("layer", "layers"), "hops": ("hop", "hops")}.get(decoder, ("", ""))
-    count = int(settings.get(parts, 1)) if part else 1
-    each = heads // count if count and heads % count == 0 else 0
-    if not part or each == 0 or (count == 1 and each == 1):
-        return ["attention"] if heads == 1 else [f"head {head + 1}" for head in range(heads)]
-    if each == 1:
-        return [f"{part} {number + 1}" for number in range(count)]
-    return [f"{part} {number + 1}, head {head + 1}" for number in range(count) for head in range(each)]
 
 
 def settings_of(search: Search) -> dict[str, Any]:
