@@ -51,14 +51,14 @@ class Cell(nn.Module):
 
     def project(self, input_BD: Tensor) -> Tensor:
         """The inputs' half of the gates: the part that needs no recurrence. Any leading axes."""
-        gates_BG: Tensor = self.input(input_BD)
+        gates_BG: Tensor = self.input(input_BD).to(self.input.weight.dtype)  # whatever products are made in, states are not
         if self.input_norm is not None:
             gates_BG = self.input_norm(gates_BG)
         return gates_BG
 
     def recur(self, output_BD: Tensor) -> Tensor:
         """The recurrent half of the gates."""
-        gates_BG: Tensor = self.recurrent(output_BD)
+        gates_BG: Tensor = self.recurrent(output_BD).to(self.recurrent.weight.dtype)
         if self.recurrent_norm is not None:
             gates_BG = self.recurrent_norm(gates_BG)
         return gates_BG

@@ -84,7 +84,7 @@ class Clockwork(Cell):
         self.register_buffer("reads", (period_D[:, None] <= period_D).float(), persistent=False)
 
     def recur(self, output_BD: Tensor) -> Tensor:
-        gates_BG = F.linear(output_BD, self.recurrent.weight * self.reads, self.recurrent.bias)
+        gates_BG = F.linear(output_BD, self.recurrent.weight * self.reads, self.recurrent.bias).to(self.recurrent.weight.dtype)
         return gates_BG if self.recurrent_norm is None else self.recurrent_norm(gates_BG)
 
     def active(self, clock_BD: Tensor) -> Tensor:

@@ -61,11 +61,11 @@ class GRUResetBefore(Cell):
         (h,) = state
         two = 2 * self.size
         weight, bias = self.recurrent.weight, self.recurrent.bias
-        gates = F.linear(h, weight[:two], bias[:two])
+        gates = F.linear(h, weight[:two], bias[:two]).to(weight.dtype)
         if self.recurrent_norm is not None:  # the candidate's product waits for r, so each half is normalised by itself
             gates = F.layer_norm(gates, (two,), self.recurrent_norm.weight[:two], self.recurrent_norm.bias[:two])
         r, z = torch.sigmoid(projected_BG[..., :two] + gates).chunk(2, dim=-1)
-        product = F.linear(r * h, weight[two:], bias[two:])
+        product = F.linear(r * h, weight[two:], bias[two:]).to(weight.dtype)
         if self.recurrent_norm is not None:
             product = F.layer_norm(product, (self.size,), self.recurrent_norm.weight[two:], self.recurrent_norm.bias[two:])
         n = self.candidate(projected_BG[..., two:] + product)

@@ -43,7 +43,7 @@ def first_state(kind: Kind, layer: nn.Linear | None, memory: Memory, stack: Stac
         return _copied(memory, zeros)
     if layer is None:
         return zeros
-    values_BD = torch.tanh(layer(memory.summary_BD))
+    values_BD = torch.tanh(layer(memory.summary_BD).to(layer.weight.dtype))  # states are not of the type that products are made in
     filled = iter(values_BD.chunk(values_BD.shape[-1] // stack.size, dim=-1))
     if kind == "both":
         return tuple(tuple(next(filled) for _ in parts) for parts in zeros)

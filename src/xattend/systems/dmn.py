@@ -89,7 +89,7 @@ class DMN(Hopping[Remembering]):
         query_BQ = torch.cat([asked.memory_BD, asked.question_BD], dim=1)
         context_BD, weights_BHS, _ = self.attention.attend(query_BQ, asked.bound, self.attention.start(asked.bound))
         assert weights_BHS is not None
-        gates_BS = weights_BHS.mean(dim=1)
+        gates_BS = weights_BHS.float().mean(dim=1)
         if self.kind != "soft":
             context_BD = self._read(asked.facts_BSD, gates_BS)
         if self.cell is not None:
