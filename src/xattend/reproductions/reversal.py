@@ -2,8 +2,9 @@
 
 Each seed is trained twice, forwards and backwards, so that the two differ in the reading order alone. Four passes,
 because 29,000 sentences are then soon known by heart: in ten passes without dropout the gain on training rows stays at -19 % perplexity, while that on
-validation rows shrinks from -17 % (pass 3) to -10 % (+2.5 BLEU, seed 1). Also tried there: dropout of .3 (eight passes: +1.5, -11 %), and four layers of 192,
-which stay on a plateau for two passes of eight (+2, -12 %).
+validation rows shrinks from -17 % (pass 3) to -10 % (+2.5 BLEU, seed 1). Also tried there: four passes with a rate that falls to
+zero, which learn half as much (perplexity 18.5 forwards, 13.5 in pass 4 of ten); dropout of .3 (eight passes: +1.5, -11 %); four layers of 192, which stay on a
+plateau for two passes of eight (+2, -12 %).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MEANINGS = {
 }
 WAYS = {"forward": "false", "reversed": "true"}
 QUICK = (
-    "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=cosine", "schedule.warmup=100", "training.normalise=tokens",
+    "optimiser.kind=adam", "optimiser.lr=0.002", "schedule.kind=constant", "schedule.warmup=100", "training.normalise=tokens",
     "training.sentences=64", "training.epochs=4.0", "training.clip=1.0", "data.source.min_count=4", "data.target.min_count=4",
     "training.precision=bfloat16",
 )  # fmt: skip
@@ -40,7 +41,7 @@ class Reversal(Reproduction):
 
     system, paper = "fixed context, 2 x 256 LSTM", "Sutskever et al. 2014"
     metric, published, floor = "BLEU gained by reversing the source", 4.4, 2.0
-    differs = "2 layers of 256 instead of 4 of 1000, Multi30k English-German instead of WMT'14 English-French, 4 passes of Adam with a cosine instead of SGD"
+    differs = "2 layers of 256 instead of 4 of 1000, Multi30k English-German instead of WMT'14 English-French, 4 passes of Adam instead of SGD"
     seeds = (1, 2, 3)
 
     def plans(self) -> list[Plan]:
