@@ -166,8 +166,11 @@ class Wanted:
         if isinstance(place, dict):
             files = self.placed(name, lambda: {side: find_file(place[side], self.root, self.data_dir) for side in sorted(place)})
             return ["parallel", *(f"{side} {caches.file_digest(file)}" for side, file in files.items())]
-        file, part = self.placed(name, lambda: find_part(place, self.root, self.data_dir, self.settings.format))
-        kind = self.placed("format", lambda: reader_for(file, self.settings.format))
+        format = self.settings.format
+        if format is not None:
+            self.placed("format", lambda: registry.find("reader", format))
+        file, part = self.placed(name, lambda: find_part(place, self.root, self.data_dir, format))
+        kind = self.placed("format", lambda: reader_for(file, format))
         more = self.placed(name, lambda: registry.find("reader", kind).beside(file))
         parts = [] if part is None else [f"part {part}"]
         if file.is_dir():
