@@ -48,10 +48,11 @@ class Split:
         return self._lengths
 
     def at(self, epoch: int) -> Split:
-        """The split as it is in a pass over the data: its source side may be made anew in each (data/fields/placed.py)."""
+        """The split as it is in a pass over the data: a side may be made anew in each (data/fields/placed.py, unmerge.py)."""
         found = copy(self)
-        source, target = self.collate
-        found.collate = (source.at(epoch) if source is not None and hasattr(source, "at") else source, target)
+        source, target = (pad.at(epoch) if pad is not None and hasattr(pad, "at") else pad for pad in self.collate)
+        assert target is not None
+        found.collate = (source, target)
         return found
 
     def batch(self, rows: Sequence[int]) -> Batch:

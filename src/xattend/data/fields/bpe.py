@@ -17,9 +17,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from xattend.data.fields.units import FIRST, Json, Unit
+from xattend.data.fields.unmerge import Parts
 from xattend.types import EOS, SPECIALS, UNK
 
 DEFAULT_SIZE = 8000
@@ -96,6 +98,14 @@ class Bpe(Unit):
             found.append(word)
             blank = blank and not text.strip(" ")
         return [min(place, word - 1) for place in found] if blank and word else found
+
+    def parts(self) -> Parts:
+        """The ids that each id was merged from, [V, 2]; -1 for letters and specials."""
+        place = {symbol: id for id, symbol in enumerate(self.symbols, FIRST)}
+        parts_V2 = np.full((self.size, 2), -1, np.int64)
+        for left, right in reversed(self.merges):  # of several ways to one symbol, the first learnt is the one taken
+            parts_V2[place[left + right]] = place[left], place[right]
+        return parts_V2
 
     def to_json(self) -> Json:
         return {"vocabulary": self.symbols, "merges": [list(merge) for merge in self.merges]}

@@ -18,6 +18,8 @@ import pydantic
 from xattend.data.fields.base import Field
 from xattend.data.fields.bpe import Bpe
 from xattend.data.fields.units import FIRST, Bytes, Characters, Unit, Words
+from xattend.data.fields.unmerge import Unmerging
+from xattend.data.split import Collate
 from xattend.errors import UserError
 from xattend.registry import register
 from xattend.types import SPECIALS, UNK, Space
@@ -45,7 +47,10 @@ class Text(Field):
         max_length: Annotated[Annotated[int, pydantic.Field(ge=1)] | None, "leave longer training rows out; in units"] = None,
         share: Annotated[Literal["source"] | None, "target only: one vocabulary for both sides"] = None,
         separator: Annotated[str | None, "what stands between words; by default spaces"] = None,
+        unmerge: Annotated[Annotated[float, pydantic.Field(ge=0, lt=1)], "bpe: share of merges undone in training, anew in every pass (as BPE dropout)"] = 0.0,
     ) -> None:
+        if unmerge and unit != "bpe":
+            raise UserError("'unmerge' takes subwords apart: it goes with unit = \"bpe\"")
         if separator is not None and (unit != "word" or not separator):
             raise UserError("'separator' goes with unit = \"word\", and is not empty")
         if decompose and not nfc:
@@ -54,7 +59,7 @@ class Text(Field):
             raise UserError("unit = \"byte\" always has 260 ids: take 'size' and 'min_count' out")
         self.settings: dict[str, Any] = {
             "unit": unit, "size": size, "min_count": min_count, "lower": lower, "plain": plain, "nfc": nfc, "decompose": decompose, "eos": eos,
-            "max_length": max_length, "share": share, "separator": separator,
+            "max_length": max_length, "share": share, "separator": separator, "unmerge": unmerge,
         }  # fmt: skip
         self.lower = lower
         self.plain = plain
@@ -63,6 +68,7 @@ class Text(Field):
         self.eos = eos
         self.max_length = max_length
         self.share = share
+        self.unmerge = unmerge
         self.unit: Unit = Words(separator) if unit == "word" else {"character": Characters, "byte": Bytes, "bpe": Bpe}[unit]()
         self.fitted = unit == "byte"
 
@@ -110,6 +116,9 @@ class Text(Field):
 
     def words(self, ids: Sequence[int]) -> list[int]:
         return self.unit.words(ids)
+
+    def collator(self) -> Collate:
+        return Unmerging(self.unit.parts(), self.unmerge) if self.unmerge and isinstance(self.unit, Bpe) else super().collator()
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.registered_name, "settings": self.settings, **self.unit.to_json()}
