@@ -135,12 +135,10 @@ class Recipe:
                     raise self.mistake("data", side, error.message) from None
                 data[side] = {"kind": kind, **filled}
 
-    def dump(self, leave_out: tuple[str, ...] = ()) -> str:
-        """The recipe as TOML, without some sections. A setting that is None is left out: TOML has no null."""
+    def dump(self) -> str:
+        """The recipe as TOML. A setting that is None is left out: TOML has no null."""
         lines: list[str] = []
         for name, values in self.sections.items():
-            if name in leave_out:
-                continue
             lines.append(f"[{name}]")
             lines += [f"{key} = {toml_value(value)}" for key, value in values.items() if value is not None]
             lines.append("")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 UNTRAINED = ("about", "search")  # sections of a recipe that do not change what is learned
+UNSEEN = ("threads", "workers", "save_every", "log_every")  # and settings of training: with how much of a machine, and what is written down
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Trial:
         if run.manifest.exists():
             run.verify(weights=False)
             there = recipes.load(run.recipe).resolve()  # with settings that are newer than the run
-            if there.dump(leave_out=UNTRAINED) != self.recipe.dump(leave_out=UNTRAINED) or run.fingerprint != self.data.fingerprint:
+            if _learning(there) != _learning(self.recipe) or run.fingerprint != self.data.fingerprint:
                 raise UserError("holds a run of another recipe or other data: choose another --out, or remove it", file=self.path)
 
     def train(self, console: Any) -> None:
@@ -143,6 +144,12 @@ class Trial:
     def seconds(self) -> float:
         """Of training, validations included; 0 if it ended before anything was written down."""
         return max((float(line["seconds"]) for line in self.log()), default=0.0)
+
+
+def _learning(recipe: Recipe) -> str:
+    """What of a recipe says what is learned."""
+    kept = {name: values for name, values in recipe.sections.items() if name not in UNTRAINED}
+    return recipes.toml_value({**kept, "training": {key: value for key, value in recipe.section("training").items() if key not in UNSEEN}})
 
 
 def finite(metrics: dict[str, float]) -> dict[str, float | None]:

@@ -282,6 +282,9 @@ def test_grid_refuses_a_run_of_another_recipe(xattend: Xattend, gridded: Path) -
     answer = xattend(*words, "-s", "training.steps=3")
     assert answer.code == 2
     assert "another recipe" in answer.err
+    other_machine = xattend(*words, "-s", "training.steps=2", "-s", "training.threads=1")
+    assert other_machine.code == 0
+    assert "trained before" in other_machine.err
 
 
 # --- doctor
