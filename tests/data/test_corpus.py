@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -269,6 +271,20 @@ def test_a_setting_left_at_its_default_is_not_in_the_fingerprint():
     """So that a version which has one setting more still knows the data of older runs."""
     given = {"kind": "text", "unit": "bpe", "size": 500, "lower": False, "nfc": True, "share": None}
     assert wanted._set(given) == {"kind": "text", "unit": "bpe", "size": 500}
+
+
+def test_what_a_killed_build_left_is_taken_away_a_day_later(tmp_path):
+    old, new = tmp_path / ".building-a-1", tmp_path / ".building-b-2"
+    for left in (old, new):
+        left.mkdir()
+        (left / "train.source.ids").write_bytes(b"half")
+    yesterday = time.time() - caches.FORGOTTEN - 60
+    for path in (old, old / "train.source.ids", new):  # the new one's file is still being written to
+        os.utime(path, (yesterday, yesterday))
+    with caches.building(tmp_path / "mine") as work:
+        assert not old.exists()
+        assert new.exists()
+        assert work.exists()
 
 
 def test_another_process_that_was_faster_wins(tmp_path):

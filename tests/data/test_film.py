@@ -50,6 +50,17 @@ def field(place: Path, **settings) -> Film:
     return found
 
 
+def test_a_gif_cut_between_two_frames_is_not_a_shorter_film(tmp_path):
+    whole = animation(tmp_path / "whole.gif").read_bytes()
+    starts = [place for place in range(len(whole)) if whole.startswith(b"\x21\xf9\x04", place)]  # a frame begins with what says how long it is shown
+    assert len(starts) == len(LEVELS)
+    (tmp_path / "cut.gif").write_bytes(whole[: starts[6]])
+    with pytest.raises(BadRow, match="ends after 6 frames without a GIF's end"):
+        films.length(tmp_path / "cut.gif", 10**6)
+    (tmp_path / "more.gif").write_bytes(whole + b"\n")  # as some programs leave it
+    assert films.length(tmp_path / "more.gif", 10**6) == len(LEVELS)
+
+
 def test_frames_are_equally_spaced_from_first_to_last():
     for there in range(1, 30):
         for wanted in range(2, 30):
@@ -139,7 +150,7 @@ def test_a_folder_whose_frame_changed_is_another_film(tmp_path):
 
 
 BAD = {
-    "missing.gif": "no such picture", "empty.gif": "the file is empty", "cut.gif": "cut off or damaged", "huge.gif": "max_pixels = 50,000,000",
+    "missing.gif": "no such film", "empty.gif": "the file is empty", "cut.gif": "cut off or damaged", "huge.gif": "max_pixels = 50,000,000",
     "tiny.gif": "too small", "none": "no pictures in this folder", "damaged": "cut off or damaged", "text.gif": "video|neither an animation",
 }  # fmt: skip
 

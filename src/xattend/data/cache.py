@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 INDEX = "index.json"
+FORGOTTEN = 24 * 3600.0  # seconds after which a folder that nobody writes to is taken for a killed build's
 
 
 def cache_folder() -> Path:
@@ -77,6 +79,7 @@ def drop(folder: Path) -> None:
 def building(folder: Path) -> Iterator[Path]:
     """A new folder to write in, which takes the place of `folder` if all goes well, and is taken away if not."""
     folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
     work = folder.with_name(f".building-{folder.name}-{uuid4().hex[:8]}")
     work.mkdir()
     try:
@@ -91,3 +94,14 @@ def building(folder: Path) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _sweep(parent: Path) -> None:
+    """Takes away what builds that were killed have left."""
+    for left in parent.glob(".building-*"):
+        try:
+            written = max(file.stat().st_mtime for file in (left, *left.iterdir()))
+        except OSError:  # its own process is just taking it away
+            continue
+        if time.time() - written > FORGOTTEN:
+            shutil.rmtree(left, ignore_errors=True)

@@ -26,6 +26,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", "
 # What is opened as video: kinds that hold pictures themselves. Playlists and the like would have other files or addresses opened.
 VIDEO = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpeg,mpegts,mpegvideo,ogg,flv,asf,h264,hevc,m4v,gif"
 
+TRAILER, TAIL = b"\0;", 64  # how a GIF ends, but for what some programs leave behind it; one cut between two frames looks whole otherwise
 ENOUGH = 0.9  # of the frames that a video announces: many lack the last few, and the last there is takes their place
 
 
@@ -110,6 +111,8 @@ def _film(path: Path, max_pixels: int) -> Iterator[tuple[int, Take]]:
 def _animation(path: Path, picture: Image.Image, max_pixels: int) -> tuple[int, Take]:
     with pictures.decoding(path):
         count = int(getattr(picture, "n_frames", 1)) if pictures.animated(picture) else 1
+    if picture.format == "GIF" and TRAILER not in _tail(path):
+        raise BadRow("a film cut off or damaged", f"{path}: cut off or damaged: it ends after {count} frame{'s' * (count > 1)} without a GIF's end: get it again")
 
     def take(numbers: Sequence[int]) -> Iterator[tuple[int, Image.Image]]:
         for number in numbers:
@@ -121,6 +124,12 @@ def _animation(path: Path, picture: Image.Image, max_pixels: int) -> tuple[int, 
             yield number, picture
 
     return count, take
+
+
+def _tail(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(-min(TAIL, path.stat().st_size), 2)
+        return stream.read()
 
 
 @contextmanager

@@ -70,14 +70,14 @@ def _content(path: Path) -> bytes:
         raise BadRow("a picture that cannot be opened", f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def named(text: str, folders: Iterable[Path], inside: Callable[[Path], Sequence[Path]] | None = None) -> Item:
-    """The file or the drawing that a text names, or what is `inside` the folder that it names; a BadRow if there is none."""
+def named(text: str, folders: Iterable[Path], inside: Callable[[Path], Sequence[Path]] | None = None, thing: str = "picture") -> Item:
+    """The file or the drawing that a text names, or what is `inside` the folder that it names; a BadRow that says which `thing` if there is none."""
     task, colon, spec = text.partition(":")
     if colon and task in registry.names("task"):
         try:
             return Item(frames=registry.find("task", task).draw(spec))
         except UserError as error:
-            raise BadRow("a picture that cannot be drawn", f"'{text}' cannot be drawn: {error.message}") from None
+            raise BadRow(f"a {thing} that cannot be drawn", f"'{text}' cannot be drawn: {error.message}") from None
     tried = list(dict.fromkeys(folder / text for folder in folders))
     one_of_many = idx.picture_name(text)
     for path in tried:
@@ -91,7 +91,7 @@ def named(text: str, folders: Iterable[Path], inside: Callable[[Path], Sequence[
         except OSError:  # a text that is no file name at all, too long for one
             break
     where = " and not ".join(str(path) for path in tried)
-    raise BadRow("a picture that is not there", f"no such picture: not {where} (data.folder says where pictures lie)")
+    raise BadRow(f"a {thing} that is not there", f"no such {thing}: not {where} (data.folder says where {thing}s lie)")
 
 
 def _of_idx(file: Path, number: int) -> Frame:

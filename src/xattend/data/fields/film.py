@@ -60,13 +60,13 @@ class Film(Media):
     def bytes_of(self, text: str) -> int | None:
         """A folder counts as all of its frames."""
         try:
-            item = named(text, self.places.folders, films.frames_in)
+            item = named(text, self.places.folders, films.frames_in, "film")
             return sum(file.stat().st_size for file in item.files) if item.files else super().bytes_of(text)
         except (BadRow, OSError):
             return None
 
     def look(self, text: str) -> Item:
-        item = named(text, self.places.folders, films.frames_in)
+        item = named(text, self.places.folders, films.frames_in, "film")
         if item.path is not None:
             item.odd = films.length(item.path, self.shape.max_pixels) < self.frames
             return item
