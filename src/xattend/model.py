@@ -10,7 +10,7 @@ Rows of any number stream through (stream.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -200,7 +200,7 @@ class Model:
                 found = [with_copies(one, row.source, self.source, self.target) for one, row in zip(found, of, strict=True)]
             return [answered(one, joint.found, wanted) for one, wanted in zip(found, phrases, strict=True)]
 
-        return stream(zip(rows, repeat(())) if must is None else zip(rows, must, strict=True), answer, tick)
+        return stream(zip(rows, repeat(())) if must is None else zip(rows, must, strict=True), answer, tick, self.extent)
 
     def score_rows(self, rows: Iterable[Row], *, tick: Tick | None = None) -> Iterator[Score]:
         """Log-probabilities of given targets."""
@@ -215,7 +215,7 @@ class Model:
                 logs = [(np.logaddexp.reduce(each) - np.log(len(every))).tolist() for each in zip(*every, strict=True)]
             return [Score(sum(own), tokens, own) for own, tokens in zip(logs, names, strict=True)]
 
-        return stream(zip(rows, repeat(None)), answer, tick)
+        return stream(zip(rows, repeat(None)), answer, tick, self.extent)
 
     def align_rows(self, rows: Iterable[Row], *, words: bool = True, heads: str | None = None, tick: Tick | None = None) -> Iterator[Aligned]:
         """Where each unit of a given target looked; `words` puts the units of a word together, `heads` names a layer or a head to go by."""
@@ -240,7 +240,7 @@ class Model:
                 found.append(self._aligned(source[:s], target[1:t], weights_TS, words))
             return found
 
-        return stream(zip(rows, repeat(None)), answer, tick)
+        return stream(zip(rows, repeat(None)), answer, tick, self.extent)
 
     def look_rows(self, rows: Iterable[Row], *, tick: Tick | None = None) -> Iterator[tuple[np.ndarray[Any, Any], tuple[int, ...]]]:
         """Where each token of a given target looked, weights_TS, and how the places lie: for sources of any kind."""
@@ -252,7 +252,7 @@ class Model:
             found, grid = system.look(self._batch(of))
             return [(weights_TS.float().numpy(), grid) for weights_TS in found]
 
-        return stream(zip(rows, repeat(None)), answer, tick)
+        return stream(zip(rows, repeat(None)), answer, tick, self.extent)
 
     def _aligned(self, source: list[int], target: list[int], weights_TS: np.ndarray[Any, Any], words: bool) -> Aligned:
         assert self.source is not None
@@ -287,6 +287,11 @@ class Model:
             kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
             has = "it reads no source" if kind is None else f"attention '{kind}' looks nowhere"
             raise UserError(f"{what} needs a model that looks at source positions, and {has}")
+
+    @property
+    def extent(self) -> Callable[[str], int]:
+        """How long a source is, in the measure of its field."""
+        return len if self.source is None else self.source.extent
 
     def _batch(self, rows: list[Row]) -> Batch:
         return encode_rows((self.source, self.target), rows)

@@ -25,25 +25,22 @@ Answered = TypeVar("Answered")
 
 
 def stream(
-    items: Iterable[tuple[Row, With]], answer: Callable[[list[Row], list[With]], list[Answered]], tick: Tick | None = None
-) -> Iterator[Answered]:
-    """Rows of like length, and what goes with each, to `answer` in batches."""
+    items: Iterable[tuple[Row, With]], answer: Callable[[list[Row], list[With]], list[Answered]], tick: Tick | None = None,
+    extent: Callable[[str], int] = len,
+) -> Iterator[Answered]:  # fmt: skip
+    """Rows of like length, and what goes with each, to `answer` in batches; `extent` tells how long a source is."""
     items = iter(items)
     while window := list(islice(items, WINDOW)):
-        order = sorted(range(len(window)), key=lambda i: (_length(window[i][0]), i))
+        lengths = [max(extent(row.source), len(row.target or "")) for row, _ in window]
+        order = sorted(range(len(window)), key=lambda i: (lengths[i], i))
         answers: dict[int, Answered] = {}
-        for places in _batches(order, [_length(row) for row, _ in window]):
+        for places in _batches(order, lengths):
             with torch.inference_mode():
                 found = answer([window[i][0] for i in places], [window[i][1] for i in places])
             answers.update(zip(places, found, strict=True))
             if tick is not None:
                 tick(len(places))
         yield from (answers[i] for i in range(len(window)))
-
-
-def _length(row: Row) -> int:
-    """In characters, which is a good enough measure."""
-    return max(len(row.source), len(row.target or ""))
 
 
 def _batches(order: list[int], lengths: list[int]) -> Iterator[list[int]]:

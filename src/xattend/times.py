@@ -69,7 +69,7 @@ def time_rows(model: Model, rows: Iterable[Row], *, words: bool = True, tick: Ti
             found.append(_named(model, ids[1 : length - 1], spans, each, words))
         return found
 
-    return stream(zip(rows, repeat(None)), answer, tick)
+    return stream(zip(rows, repeat(None)), answer, tick, source.extent)
 
 
 def _named(model: Model, ids: list[int], spans: list[Span], each: float, words: bool) -> list[Timed]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from xattend.data.fields.sound import Sound
 from xattend.data.hearing import Hearing
 from xattend.data.named import Places
 from xattend.data.ragged import RaggedStore
-from xattend.data.readers.base import open_reader
+from xattend.data.readers.base import Row, open_reader
 from xattend.data.readers.lines import BadRow
 from xattend.data.spectrum import Spectrum, cosines
 from xattend.data.tasks.spoken_digits import Fsdd, SpokenDigits
 from xattend.errors import UserError
+from xattend.stream import stream
 
 soundfile = pytest.importorskip("soundfile")
 RATE = 8000
@@ -118,6 +120,24 @@ save_every = 2
 sentences = 3
 log_every = 1
 """
+
+
+def test_sounds_of_like_length_are_answered_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["a.wav", "a name that is long.wav", "b.wav", "c.wav"]
+    for name, seconds in zip(names, (2.0, 0.2, 0.2, 2.0), strict=True):
+        soundfile.write(tmp_path / name, tone(seconds), RATE)
+    given = field(tmp_path)
+    assert [given.extent(name) for name in (*names, "a.wav+b.wav", "missing.wav")] == [200, 20, 20, 200, 220, len("missing.wav")]
+    monkeypatch.setattr("xattend.stream.BATCH_CHARACTERS", 400)
+    together: list[list[str]] = []
+
+    def answer(of: list[Row], _: list[None]) -> list[str]:
+        together.append([row.source for row in of])
+        return together[-1]
+
+    rows = [Row(name, None, "text", number) for number, name in enumerate(names, 1)]
+    assert list(stream(zip(rows, repeat(None)), answer, extent=given.extent)) == names
+    assert together == [["a name that is long.wav", "b.wav"], ["a.wav", "c.wav"]]
 
 
 def rows_of(folder: Path) -> None:

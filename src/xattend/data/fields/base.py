@@ -96,6 +96,10 @@ class Field:
         """How long a row is when rows of like length are put together."""
         return len(ids)
 
+    def extent(self, text: str) -> int:
+        """How long a source of no split is, before it is read: those of like extent are answered together. Characters are a good enough measure."""
+        return len(text)
+
     def units(self, ids: Sequence[int]) -> Sequence[int]:
         """Those of a row's ids that stand for units of text, and so may be unknown."""
         return ids
