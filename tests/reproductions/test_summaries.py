@@ -46,6 +46,15 @@ def test_reversal_is_the_mean_gain_over_seeds() -> None:
     assert found.reached(1.9) is False
 
 
+def test_the_ablation_is_what_dropout_is_worth_on_validation_rows() -> None:
+    found = reproduction("ablation")
+    rows = {plan.name: {"perplexity": 9.0, "bleu-tok": 20.0 - 3.0 * (plan.name == "D-dropout0")} for plan in found.plans()}
+    summary = found.summary({name: Outcome(SimpleNamespace(), row, {"bleu-tok": 99.0}, 1.0) for name, row in rows.items()})  # type: ignore[arg-type]
+    assert summary.ours == pytest.approx(3.0)
+    assert summary.figures["table"]["C-layers1"] == {"perplexity": 9.0, "bleu": 20.0}
+    assert summary.figures["paper"]["base"] == {"perplexity": 4.92, "bleu": 25.8}
+
+
 def test_one_recipe_is_the_mean_of_its_seeds() -> None:
     summary = reproduction("names-ru").summary({"seed1": outcome(exact=0.5), "seed2": outcome(exact=0.7)})
     assert summary.ours == pytest.approx(0.6)

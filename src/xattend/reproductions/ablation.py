@@ -13,7 +13,7 @@ from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
 VOCABULARY = 3000
 BASE = (
-    "data.rows=10000", f"data.source.size={VOCABULARY}", f"data.target.size={VOCABULARY}", "encoder.layers=3", "decoder.layers=3",
+    "data.rows=10000", f"data.source.size={VOCABULARY}", f"data.target.size={VOCABULARY}", "data.source.unmerge=0.0", "data.target.unmerge=0.0", "encoder.layers=3", "decoder.layers=3",
     "optimiser.lr=0.003", "schedule.warmup=300", "training.epochs=8.0", "training.average=0", "training.tokens=1024", "training.validate_every=980",
 )  # fmt: skip
 
@@ -58,4 +58,4 @@ class Ablation(Reproduction):
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:
         table = {name: {"perplexity": one.validation["perplexity"], "bleu": one.validation["bleu-tok"]} for name, one in found.items()}
-        return Summary(table["base"]["bleu"] - table["D-dropout0"]["bleu"], {"table": table, "paper": PAPER})
+        return Summary(table["base"]["bleu"] - table["D-dropout0"]["bleu"], {"table": table, "paper": {name: dict(zip(("perplexity", "bleu"), row, strict=True)) for name, row in PAPER.items()}})
