@@ -230,3 +230,13 @@ def test_plain_words_alone() -> None:
     field.fit(["A dog's ball , on the - grass ."])
     assert field.raw("The DOG's 'ball' , on_the grass .") == "the dog's ball on the grass"
     assert field.decode(field.encode("A Dog's ball!")) == "a dog's ball"
+
+
+def test_what_the_data_writes_for_an_unknown_word_is_unknown():
+    field = Text(unit="word", unknown="<UNK>")
+    field.fit(["the <UNK> sat", "<UNK> <UNK> the"])
+    assert field.encode("the <UNK> sat dog") == [4, UNK, 5, UNK]
+    assert field.space.vocabulary == 6
+    assert from_json(field.to_json()).encode("<UNK> sat") == [UNK, 5]
+    with pytest.raises(UserError, match="unknown"):
+        Text(unit="bpe", unknown="<UNK>")

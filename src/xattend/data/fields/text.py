@@ -24,7 +24,7 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.types import SPECIALS, UNK, Space
 
-SHARED = ("unit", "size", "min_count", "lower", "plain", "nfc", "decompose", "separator")  # what two sides of one vocabulary have in common
+SHARED = ("unit", "size", "min_count", "lower", "plain", "nfc", "decompose", "separator", "unknown")  # what two sides of one vocabulary have in common
 
 PUNCTUATION = re.compile(r"(?<!\w)'|'(?!\w)|[^\w\s']|_")  # all but letters, digits and the apostrophe inside a word
 
@@ -47,8 +47,11 @@ class Text(Field):
         max_length: Annotated[Annotated[int, pydantic.Field(ge=1)] | None, "leave longer training rows out; in units"] = None,
         share: Annotated[Literal["source"] | None, "target only: one vocabulary for both sides"] = None,
         separator: Annotated[str | None, "what stands between words; by default spaces"] = None,
+        unknown: Annotated[str | None, "word: what the data itself writes for a word that it does not tell, such as <UNK>; read as unknown"] = None,
         unmerge: Annotated[Annotated[float, pydantic.Field(ge=0, lt=1)], "bpe: share of merges undone in training, anew in every pass (as BPE dropout)"] = 0.0,
     ) -> None:
+        if unknown is not None and unit != "word":
+            raise UserError("'unknown' is a word of the data: it goes with unit = \"word\"")
         if unmerge and unit != "bpe":
             raise UserError("'unmerge' takes subwords apart: it goes with unit = \"bpe\"")
         if separator is not None and (unit != "word" or not separator):
@@ -59,7 +62,7 @@ class Text(Field):
             raise UserError("unit = \"byte\" always has 260 ids: take 'size' and 'min_count' out")
         self.settings: dict[str, Any] = {
             "unit": unit, "size": size, "min_count": min_count, "lower": lower, "plain": plain, "nfc": nfc, "decompose": decompose, "eos": eos,
-            "max_length": max_length, "share": share, "separator": separator, "unmerge": unmerge,
+            "max_length": max_length, "share": share, "separator": separator, "unknown": unknown, "unmerge": unmerge,
         }  # fmt: skip
         self.lower = lower
         self.plain = plain
@@ -69,7 +72,7 @@ class Text(Field):
         self.max_length = max_length
         self.share = share
         self.unmerge = unmerge
-        self.unit: Unit = Words(separator) if unit == "word" else {"character": Characters, "byte": Bytes, "bpe": Bpe}[unit]()
+        self.unit: Unit = Words(separator, unknown) if unit == "word" else {"character": Characters, "byte": Bytes, "bpe": Bpe}[unit]()
         self.fitted = unit == "byte"
 
     @property

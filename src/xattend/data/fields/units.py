@@ -72,6 +72,8 @@ class Index(dict[str, int]):
 class Listed(Unit):
     """A unit with a list of symbols, the most frequent first, equally frequent ones by their text."""
 
+    unknown: str | None = None  # a symbol that is never in the list
+
     def __init__(self) -> None:
         self.symbols: list[str] = []
         self.index = Index()
@@ -93,6 +95,7 @@ class Listed(Unit):
         counts: Counter[str] = Counter()
         for text in texts:
             counts.update(self.split(text))
+        counts.pop(self.unknown or "", None)
         ranked = sorted((symbol for symbol in counts if counts[symbol] >= min_count), key=lambda s: (-counts[s], s))
         self._take(ranked if size is None else ranked[: size - FIRST])
 
@@ -142,9 +145,10 @@ class Characters(Listed):
 class Words(Listed):
     """One id a word: what stands between spaces, or between `separator`s."""
 
-    def __init__(self, separator: str | None) -> None:
+    def __init__(self, separator: str | None, unknown: str | None = None) -> None:
         super().__init__()
         self.separator = " " if separator is None else separator
+        self.unknown = unknown  # what the data itself writes for a word that it does not tell
 
     def split(self, text: str) -> Sequence[str]:
         return [word for word in text.split(self.separator) if word]
