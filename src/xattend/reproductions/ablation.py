@@ -13,7 +13,7 @@ from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
 VOCABULARY = 3000
 BASE = (
-    "data.rows=10000", f"data.source.size={VOCABULARY}", f"data.target.size={VOCABULARY}", "data.source.unmerge=0.0", "data.target.unmerge=0.0", "encoder.layers=3", "decoder.layers=3",
+    "data.rows=10000", f"data.source.size={VOCABULARY}", f"data.target.size={VOCABULARY}", "system.init=own", "encoder.layers=3", "decoder.layers=3",
     "optimiser.lr=0.003", "schedule.warmup=300", "training.epochs=8.0", "training.average=0", "training.tokens=1024", "training.validate_every=980",
 )  # fmt: skip
 
