@@ -238,5 +238,9 @@ def test_what_the_data_writes_for_an_unknown_word_is_unknown():
     assert field.encode("the <UNK> sat dog") == [4, UNK, 5, UNK]
     assert field.space.vocabulary == 6
     assert from_json(field.to_json()).encode("<UNK> sat") == [UNK, 5]
-    with pytest.raises(UserError, match="unknown"):
-        Text(unit="bpe", unknown="<UNK>")
+    lower = Text(unit="word", unknown="<UNK>", lower=True)  # found in whatever form the field reads it
+    lower.fit(["the <UNK>"])
+    assert lower.encode("The <UNK>") == [4, UNK]
+    for wrong in ({"unit": "bpe", "unknown": "<UNK>"}, {"unit": "word", "unknown": "two words"}, {"unit": "word", "unknown": ""}):
+        with pytest.raises(UserError, match="unknown"):
+            Text(**wrong)

@@ -22,11 +22,11 @@ PAPER = {  # BLEU-1 to -4 on Flickr8k with VGG-19
     "log bilinear": (65.6, 42.4, 27.7, 17.7),
 }  # fmt: skip
 TIMED = ("training.epochs=100.0", "training.minutes=10.0")  # the rate falls to zero with the minutes
-FINE = ("data.source.stage=14x14", "encoder.norm=layer", "attention.size=128")
-HARD = ("attention.kind=hard", "attention.score={kind='additive',size=256}")
-HARD_FINE = ("data.source.stage=14x14", "encoder.norm=layer", "attention.kind=hard", "attention.score={kind='additive',size=128}")
-EVERY = ("decoder.inject=none", "attention.kind=every-step")
 FINE_MEAN = ("data.source.stage=14x14", "encoder.norm=layer")
+FINE = (*FINE_MEAN, "attention.size=128")
+HARD = ("attention.kind=hard", "attention.score={kind='additive',size=256}")
+HARD_FINE = (*FINE_MEAN, "attention.kind=hard", "attention.score={kind='additive',size=128}")
+EVERY = ("decoder.inject=none", "attention.kind=every-step")
 AUTHORS = (  # the constants of their code, which the paper does not print
     "attention.sampler=categorical", "attention.semi_sampling=0.5", "objective.kind=lower-bound", "objective.samples=1", "objective.baseline=moving",
     "objective.reward_weight=0.1", "objective.entropy=0.002",

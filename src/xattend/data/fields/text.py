@@ -50,8 +50,8 @@ class Text(Field):
         unknown: Annotated[str | None, "word: what the data itself writes for a word that it does not tell, such as <UNK>; read as unknown"] = None,
         unmerge: Annotated[Annotated[float, pydantic.Field(ge=0, lt=1)], "bpe: share of merges undone in training, anew in every pass (as BPE dropout)"] = 0.0,
     ) -> None:
-        if unknown is not None and unit != "word":
-            raise UserError("'unknown' is a word of the data: it goes with unit = \"word\"")
+        if unknown is not None and (unit != "word" or len(unknown.split(separator)) != 1):
+            raise UserError("'unknown' is one word of the data: it goes with unit = \"word\"")
         if unmerge and unit != "bpe":
             raise UserError("'unmerge' takes subwords apart: it goes with unit = \"bpe\"")
         if separator is not None and (unit != "word" or not separator):
@@ -72,7 +72,7 @@ class Text(Field):
         self.max_length = max_length
         self.share = share
         self.unmerge = unmerge
-        self.unit: Unit = Words(separator, unknown) if unit == "word" else {"character": Characters, "byte": Bytes, "bpe": Bpe}[unit]()
+        self.unit: Unit = Words(separator, unknown and self.normalise(unknown)) if unit == "word" else {"character": Characters, "byte": Bytes, "bpe": Bpe}[unit]()
         self.fitted = unit == "byte"
 
     @property
