@@ -105,6 +105,16 @@ class Batch:
 
         return Batch(cut(self.source), cut(self.target), self.rows[keep])
 
+    def again(self, times: int) -> Batch:
+        """All rows so many times, one copy after the other. Copies are not marked as the same: each is to be read by itself."""
+
+        def copied(padded: Padded | None) -> Padded | None:
+            if padded is None:
+                return None
+            return Padded(torch.cat([padded.values] * times), padded.mask_BS.repeat(times, 1), copied(padded.beside))
+
+        return Batch(copied(self.source), copied(self.target), self.rows * times)
+
 
 @dataclass(frozen=True)
 class Memory:

@@ -9,37 +9,44 @@ Shapes: B batch, T target steps, N real target tokens of the batch, D width, V v
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from xattend.decoders.base import Decoder
-from xattend.types import Loss, Memory, Padded
+from xattend.types import Batch, Loss, Memory, Padded
 
 
 class Objective(nn.Module):
     """Subclasses write `forward`. In training, the decoder's own loss is added here, whatever the objective."""
 
+    readings: ClassVar[int] = 1  # how often each row is read in training; memory and target are then those of all readings, one after the other
+
     def __call__(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
         loss: Loss = super().__call__(decoder, memory, target)
-        return with_extra(loss, decoder, memory, target) if self.training else loss
+        return with_extra(loss, decoder, memory, target, self.readings) if self.training else loss
 
     def wire(self, memory_size: int, vocabulary: int = 0) -> None:
         """Called once by the system that uses it, with the width of the memory and the size of the target's vocabulary: an objective with
         weights of its own makes them here."""
 
+    def rows(self, batch: Batch) -> Batch:
+        """What a system reads for it: each row as often as `readings` says, in training."""
+        return batch.again(self.readings) if self.training and self.readings > 1 else batch
+
     def forward(self, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
         raise NotImplementedError
 
 
-def with_extra(loss: Loss, decoder: Decoder, memory: Memory, target: Padded) -> Loss:
-    """The loss and what the decoder itself asks for at real steps (`Decoder.extra_loss`): once, also where an objective asks another."""
+def with_extra(loss: Loss, decoder: Decoder, memory: Memory, target: Padded, readings: int = 1) -> Loss:
+    """The loss and what the decoder itself asks for at real steps (`Decoder.extra_loss`): once, also where an objective asks another, and the mean
+    of several readings."""
     inputs_BT, _, mask_BT = inputs_and_labels(target)
     extra_BT = None if "extra" in loss.parts else decoder.extra_loss(memory, inputs_BT)
     if extra_BT is None:
         return loss
-    extra = extra_BT[mask_BT].sum()
+    extra = extra_BT[mask_BT].sum() / readings
     return replace(loss, total=loss.total + extra, parts={**loss.parts, "extra": float(extra.detach())})
 
 

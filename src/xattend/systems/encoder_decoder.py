@@ -35,6 +35,7 @@ class EncoderDecoder(System):
         return read_once(self.encoder, batch.source)
 
     def loss(self, batch: Batch) -> Loss:
+        batch = self.objective.rows(batch)
         assert batch.target is not None
         loss: Loss = self.objective(self.decoder, self.read(batch), batch.target)
         return loss

@@ -52,6 +52,7 @@ class LanguageModel(System):
         return Memory.empty(len(batch), self.decoder.output.weight)
 
     def loss(self, batch: Batch) -> Loss:
+        batch = self.objective.rows(batch)
         assert batch.target is not None
         loss: Loss = self.objective(self.decoder, self._nothing(batch), batch.target)
         return loss
