@@ -140,6 +140,8 @@ def test_runs_write_together(xattend: Xattend, copy_run: Path, blind_run: Path, 
     tokens = sum(len(score.tokens) for score in scored)
     assert joint["nll"] == pytest.approx(-sum(score.logprob for score in scored) / tokens, abs=1e-4)
     assert joint["nll"] != single["nll"]
+    lines = [json.loads(line) for line in xattend("score", copy_run, "--file", tmp_path / "in.tsv", "--with", blind_run, "--json").lines]
+    assert [line["logprob"] for line in lines] == pytest.approx([score.logprob for score in scored], abs=1e-4)
     assert len(json.loads(xattend("predict", copy_run, "a b", "--with", blind_run, "--json", "--attention").out)["attention"][0]) == 3
 
 

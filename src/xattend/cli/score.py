@@ -15,21 +15,22 @@ from xattend.cli import options
 @options.run
 @click.option("--file", required=True, metavar="F", help="Rows with source and target (a language model reads one side).")
 @options.columns
+@options.together
+@options.int8
 @options.as_json
 @options.plugin
-def command(run: Path, file: str, columns: dict[str, int | str] | None, as_json: bool) -> None:
+def command(run: Path, file: str, columns: dict[str, int | str] | None, others: tuple[Path, ...], int8: bool, as_json: bool) -> None:
     """Log-probability of given targets, a line a row: sum of the log-probabilities, tokens (the end mark included), perplexity.
 
-    With --json each line is an object that has the tokens and their log-probabilities, too.
+    With --json each line is an object that has the tokens and their log-probabilities, too. With --with RUN they are those of all runs together.
     """
     from xattend.cli.progress import lines_of, progress
     from xattend.data.readers.base import Row, open_reader
     from xattend.data.wanted import one_side
     from xattend.metrics.likelihood import perplexity
-    from xattend.model import Model
     from xattend.types import UNK
 
-    model = Model.load(run).here()
+    model = options.load(run, others, (), beam=None, int8=int8).here()
     rows = open_reader(file, columns, needs_target=model.source is not None)
     unknown = 0
 

@@ -54,7 +54,7 @@ class LmCells(Reproduction):
     metric, higher_is_better = "bits a character of the LSTM (test)", False
 
     def plans(self) -> list[Plan]:
-        return [Plan(cell, "lm", (f"decoder.cell={cell}", "training.epochs=2.0", "training.precision=bfloat16")) for cell in CELLS]
+        return [Plan(cell, "lm", (f"decoder.cell={cell}", "training.epochs=5.0", "training.precision=bfloat16")) for cell in CELLS]
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:
         bits = {cell: one.test["bits_per_character"] for cell, one in found.items()}
