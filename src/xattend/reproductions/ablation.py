@@ -13,8 +13,9 @@ from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
 VOCABULARY = 3000
 BASE = (
-    "data.rows=10000", f"data.source.size={VOCABULARY}", f"data.target.size={VOCABULARY}", "system.init=own", "encoder.layers=3", "decoder.layers=3",
-    "optimiser.lr=0.003", "schedule.warmup=300", "training.epochs=8.0", "training.average=0", "training.tokens=1024", "training.validate_every=980",
+    "data.rows=10000", f"data.source.size={VOCABULARY}", f"data.target.size={VOCABULARY}", "encoder.layers=3", "decoder.layers=3",
+    "optimiser.lr=0.003", "schedule.kind=cosine", "schedule.warmup=300", "training.epochs=8.0", "training.ema=0.0", "training.tokens=1024",
+    "training.validate_every=980",
 )  # fmt: skip
 
 
