@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COPY, TINY, WORDS, Xattend
+from xattend import recipe as recipes
 from xattend.cli import COMMANDS
+from xattend.run import Run
 
 # --- help
 
@@ -302,3 +305,17 @@ def test_doctor(xattend: Xattend, tmp_path: Path, cache: Path, monkeypatch: pyte
     assert "pip install 'xattend[dreams]'" in answer.out
     monkeypatch.setattr("xattend.cli.doctor.REQUIRED", ("no_such_module",))
     assert xattend("doctor").code == 1
+
+
+def test_settings_to_go_on_with_are_kept(xattend: Xattend, copy_run: Path, tmp_path: Path) -> None:
+    """A second resume, after a kill, must not fall back on what the run began with; nor may settings that do not fit be kept."""
+    longer = tmp_path / "longer"
+    shutil.copytree(copy_run, longer)
+    steps = recipes.load(longer / "recipe.toml").resolve().training.steps
+    assert steps is not None
+    assert xattend("train", "--resume", longer, "-s", f"training.steps={steps + 2}").code == 0
+    assert recipes.load(longer / "recipe.toml").resolve().training.steps == steps + 2
+    Run(longer).verify()
+    before = (longer / "recipe.toml").read_bytes()
+    assert xattend("train", "--resume", longer, "-s", "decoder.size=7").code == 2
+    assert (longer / "recipe.toml").read_bytes() == before

@@ -55,7 +55,8 @@ class Trainer:
     ) -> None:
         self.system, self.data, self.run, self.group = system, data, run, group
         self.progress, self.interrupt, self.say = progress, interrupt, progress.say
-        self.settings = settings = recipe.training
+        self.recipe, self.settings = recipe, recipe.training
+        settings = self.settings
         self.budget, self.remark = Budget.of(settings)
         self.standing, self.states, self.log = Standing(), States(run.state), Log(run.metrics)
         self.stream = Stream(data.splits["train"], settings, group, self.standing)
@@ -113,6 +114,8 @@ class Trainer:
         if self.group.first:
             self.log.restart(self.standing.log_lines)
             self.run.mark_finished(False)
+            if resume:  # settings that were given to go on with hold from now on; they fit, or the state would not have been restored
+                self.run.exchange("recipe.toml", self.recipe.dump().encode())
         self.selection.publish_best()
         count = sum(parameter.numel() for parameter in self.updater.parameters)
         processes = f", {self.group.world} processes" if self.group.world > 1 else ""
