@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -121,6 +121,13 @@ class Trial:
 
         sources, written, references = (list(column) for column in zip(*self.kept(split, decoded), strict=True))
         return sources, written, references
+
+    def answers(self, texts: Sequence[str]) -> dict[str, str]:
+        """What the model writes for texts of anybody's own."""
+        from xattend.data.readers.base import Row
+
+        model, rows = self.model(), [Row(text, None, "text", number) for number, text in enumerate(texts, 1)]
+        return {row.source: found.text for row, found in zip(rows, model.predict_rows(rows, self.search(model)), strict=True)}
 
     def kept(self, name: str, find: Callable[[], Any]) -> Any:
         """What was found with this search before, from beside the run; found now and kept there if it was not."""

@@ -32,7 +32,5 @@ class Conversation(OneRecipe):
         targets = {name: [data.splits[name].ids["target"][row] for row in range(len(data.splits[name]))] for name in ("train", "test")}
         nll, tokens = KneserNey(targets["train"], vocabulary=data.target.space.symbols(), order=5).nll(targets["test"])
         beside = exp(nll / tokens)
-        model = one.trial.model()
-        said = {text: found.text for text, found in zip(SAID, model.predict(list(SAID)), strict=True)}
-        figures = {"perplexity": one.test["perplexity"], "five_gram": beside, "tokens": tokens, "answers": said}
+        figures = {"perplexity": one.test["perplexity"], "five_gram": beside, "tokens": tokens, "answers": one.trial.answers(SAID)}
         return Summary(one.test["perplexity"] / beside, figures)
