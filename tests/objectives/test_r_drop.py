@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from tests.contracts import samples
 from tests.contracts.test_decoders import decoder
 from xattend.errors import UserError
+from xattend.layers.precision import products_in
 from xattend.objectives import CrossEntropy, RDrop, r_drop
 from xattend.objectives.r_drop import agreeing_likelihood
 from xattend.types import BOS, EOS, PAD, Batch, Padded
@@ -44,6 +45,16 @@ def test_it_equals_the_plain_formula(smoothing: float, rows: int, monkeypatch: p
 
 def test_its_gradient_is_right() -> None:
     assert torch.autograd.gradcheck(lambda *g: agreeing_likelihood(*g, torch.tensor([0, 5, 2, 2, 1]), 0.1, 5.0)[0], given())
+
+
+def test_in_bfloat16_its_gradient_points_the_same_way() -> None:
+    tensors, labels_N = given(torch.float32), torch.randint(11, (5,))
+    exact = torch.autograd.grad(agreeing_likelihood(*tensors, labels_N, 0.1, 5.0)[0], tensors)  # type: ignore[arg-type]
+    with products_in("bfloat16"):
+        total = agreeing_likelihood(*tensors, labels_N, 0.1, 5.0)[0]  # type: ignore[arg-type]
+    for rounded, of in zip(torch.autograd.grad(total, tensors), exact, strict=True):
+        assert rounded.dtype == torch.float32
+        assert F.cosine_similarity(rounded.flatten(), of.flatten(), dim=0) > 0.98
 
 
 def rows() -> tuple[Batch, Any, Any]:

@@ -2,8 +2,8 @@
 
     L = 1/2 sum_i -log p_i(y) + weight / 4 (KL(p_1 | p_2) + KL(p_2 | p_1))
 
-This is half of the paper's equation 4, so that the loss stays one a token. An update costs twice as much; where sentences are few and known by
-heart soon, a pass is worth more than two. In evaluation it is the plain negative log-likelihood.
+This is half of the paper's equation 4, so that the loss stays one a token. An update costs twice as much. In evaluation
+it is the plain negative log-likelihood.
 
 With d = log p_1 - log p_2, the slopes of the divergences' sum by the logits are
 
