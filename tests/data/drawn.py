@@ -8,7 +8,7 @@ import numpy as np
 
 from xattend import registry
 
-TASKS = ["scenes", "questions", "words", "moving-digits"]
+TASKS = ["scenes", "questions", "words", "moving-digits", "passing-digits"]
 PAIR = "red circle 20 12 9;blue square 24 44 5"
 
 

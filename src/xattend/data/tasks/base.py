@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,3 +66,23 @@ def split_sizes(rows: int) -> dict[str, int]:
     """
     held_out = min(1000, max(10, rows // 10))
     return {"train": rows, "validation": held_out, "test": held_out}
+
+
+def deal(sizes: Mapping[str, int], rows: Iterable[tuple[str, str, str]]) -> dict[str, Iterator[tuple[str, str]]]:
+    """Splits filled from rows as they come, each source once. A row is a source, a target, and the text that its split depends on.
+
+    >>> from itertools import count
+    >>> {split: len(list(rows)) for split, rows in deal({"train": 4, "test": 1}, ((str(n), "", str(n)) for n in count())).items()}
+    {'train': 4, 'test': 1}
+    """
+    found: dict[str, list[tuple[str, str]]] = {split: [] for split in sizes}
+    seen: set[str] = set()
+    for source, target, key in rows:
+        place = share(key)
+        split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
+        if split in sizes and source not in seen and len(found[split]) < sizes[split]:
+            seen.add(source)
+            found[split].append((source, target))
+        if all(len(found[split]) == size for split, size in sizes.items()):
+            break
+    return {split: iter(some) for split, some in found.items()}

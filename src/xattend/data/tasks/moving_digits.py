@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar
 
 import pydantic
 
-from xattend.data.tasks.base import Frame, Task, share, split_sizes
+from xattend.data.tasks.base import Frame, Task, deal, split_sizes
 from xattend.data.tasks.sequences import Rows, Seed
 from xattend.drawing import fonts as faces
 from xattend.drawing.film import LEGS, Digit, Film, fits, parse
@@ -106,18 +106,14 @@ class MovingDigits(Task):
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         faces.check(self.faces)
+        return deal(self.sizes, self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
         draw = Random(f"{self.seed} moving-digits")
-        rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
-        seen: set[str] = set()
-        while any(len(rows[split]) < size for split, size in self.sizes.items()):
+        while True:
             film = random_film(draw, self.faces, self.frames, self.side, self.digits)
             key = " ".join(digit.text for digit in film.digits)  # the ground makes no other film of it
-            place = share(key)
-            split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
-            if key not in seen and len(rows[split]) < self.sizes[split]:
-                seen.add(key)
-                rows[split].append((f"moving-digits:{film.text}", caption(film)))
-        return {split: iter(found) for split, found in rows.items()}
+            yield f"moving-digits:{film.text}", caption(film), key
 
     @staticmethod
     def draw(spec: str) -> list[Frame]:
