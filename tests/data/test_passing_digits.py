@@ -23,7 +23,7 @@ def test_captions_are_true():
     for source, text in rows_of("passing-digits", rows=60, fonts=["plain"])["train"]:
         frames = picture(source)
         found = scenes(source.removeprefix("passing-digits:"))
-        assert len(frames) == 4 * (SHOWN + 1)
+        assert len(frames) == 3 * (SHOWN + 1)
         names, ways = [], set()
         for number, scene in enumerate(found):
             shown = frames[number * (SHOWN + 1) :][: SHOWN + 1]

@@ -69,7 +69,7 @@ class PassingDigits(Task):
 
     def __init__(
         self, *,
-        digits: Annotated[int, pydantic.Field(ge=2, le=6), "digits of a film, which takes four frames for each"] = 4,
+        digits: Annotated[int, pydantic.Field(ge=2, le=6), "digits of a film, which takes four frames for each"] = 3,
         fonts: Annotated[list[Face] | None, "faces to write digits in; by default all"] = None,
         rows: Rows = 10_000,
         seed: Seed = 1,
