@@ -10,7 +10,7 @@ from xattend.reproductions.base import OneRecipe
 class TransformerTiny(OneRecipe):
     """Multi30k English-German, tokenised lower-case BLEU on test2016."""
 
-    recipe, seeds, key = "transformer2017-tiny", (1, 2, 3), "bleu-tok"
+    recipe, seeds, key = "transformer2017-tiny", (1, 2), "bleu-tok"
     system, paper = "Transformer, 4 + 4 layers of width 128", "Vaswani et al. 2017; Wu et al. 2021"
     metric, published, floor = "test2016 tokenised BLEU", 41.02, 40.0
     differs = (
