@@ -35,6 +35,43 @@ def test_cnn_is_convolutions_row_by_row() -> None:
     torch.testing.assert_close(memory.summary_BD, memory.states_BSD.mean(dim=1))
 
 
+def test_columns_are_read_from_left_to_right_by_an_lstm() -> None:
+    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], columns=True).eval()
+    source = pictures(2, 1, 6, 8)
+    map_BCHW = encoder.blocks(source.values[:, 0] * 2 - 1)
+    assert encoder.reader is not None
+    state = encoder.reader.start(2)
+    for column in range(4):
+        read_BD, state = encoder.reader(map_BCHW[..., column].amax(dim=2), state)
+    memory = encoder(source)
+    torch.testing.assert_close(memory.summary_BD, read_BD)
+    mean = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2]).eval()
+    mean.load_state_dict({name: value for name, value in encoder.state_dict().items() if not name.startswith("reader")})
+    torch.testing.assert_close(memory.states_BSD, mean(source).states_BSD)  # the places are what they were
+
+
+def test_columns_of_a_films_padding_are_not_read() -> None:
+    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], columns=True).eval()
+    frames = torch.rand(1, 3, 1, 6, 8)
+    two = encoder(Padded(frames[:, :2], torch.ones(1, 2, dtype=torch.bool)))
+    padded = encoder(Padded(frames, torch.tensor([[True, True, False]])))
+    torch.testing.assert_close(padded.summary_BD, two.summary_BD)
+
+
+def test_even_contrast_makes_faint_and_light_pictures_alike() -> None:
+    encoder = CNN(Space(features=(1, 8, 8)), size=4, widths=[8], strides=[2], contrast="even").eval()
+    source = pictures(2, 1, 8, 8)
+    faint = Padded(source.values * 0.3 + 0.6, source.mask_BS)
+    torch.testing.assert_close(encoder(faint).states_BSD, encoder(source).states_BSD, atol=2e-2, rtol=1e-3)
+    kept = CNN(Space(features=(1, 8, 8)), size=4, widths=[8], strides=[2]).eval()
+    kept.load_state_dict(encoder.state_dict())
+    values = source.values - source.values.mean(dim=(2, 3, 4), keepdim=True)
+    values = values / (values.flatten(2).std(dim=2)[..., None, None, None] + 1e-3)
+    torch.testing.assert_close(encoder(source).states_BSD, kept(Padded((values + 1) / 2, source.mask_BS)).states_BSD, atol=1e-5, rtol=1e-4)
+    flat = Padded(torch.full((1, 1, 1, 8, 8), 0.7), torch.ones(1, 1, dtype=torch.bool))
+    assert bool(encoder(flat).states_BSD.isfinite().all())
+
+
 def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:
     encoder = CNN(Space(features=(3, 8, 8)), size=4, widths=[8], strides=[2]).train()
     source = pictures(3, 3, 8, 8)

@@ -5,9 +5,11 @@ Each block looks 3 x 3 places wide, `depth` times, the first time with a stride 
     m <- relu(norm(K * m))        state_i = W m_i + b        summary = the mean of the states
 
 A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 1], rows before columns, to keep a line of text wide.
-`norm` normalises groups of channels of one picture (Wu and He 2018), so that what a picture becomes never depends on which others share
+`contrast = "even"` takes from each picture the mean of its pixels and divides by their standard deviation: light letters and faint ones
+look alike then, and are learnt sooner. `norm` normalises groups of channels of one picture (Wu and He 2018), so that what a picture becomes never depends on which others share
 its batch. `rows = "pool"` keeps the largest value of each column, so that a picture is a line of places, as a line of text is to a reader
-without an eye for curves. Of a film every frame is read by itself, and the grid is (frames, h, w).
+without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
+the last state of an LSTM over the largest values of each column. Of a film every frame is read by itself, and the grid is (frames, h, w).
 
 >>> encoder = CNN(Space(features=(3, 16, 16)), size=4, widths=[8, 8], strides=[2, 2])
 >>> memory = encoder(Padded(torch.rand(2, 1, 3, 16, 16), torch.ones(2, 1).bool()))
@@ -24,6 +26,7 @@ import pydantic
 import torch
 from torch import Tensor, nn
 
+from xattend.cells.stack import Stack
 from xattend.encoders.base import Encoder, masked_mean
 from xattend.errors import UserError
 from xattend.layers import places
@@ -32,6 +35,7 @@ from xattend.registry import register
 from xattend.types import Memory, Padded, Space
 
 GROUP = 8  # channels that are normalised together
+FLAT = 1e-3  # a picture of one shade has no contrast to even out
 Positive = Annotated[int, pydantic.Field(ge=1)]
 Stride = Positive | Annotated[list[Positive], pydantic.Field(min_length=2, max_length=2)]
 
@@ -67,6 +71,8 @@ class CNN(Encoder):
         depth: Annotated[Positive, "convolutions a block"] = 1,
         norm: Annotated[Literal["group", "none"], "normalise groups of channels"] = "group",
         rows: Annotated[Literal["keep", "pool"], "keep both axes, or pool the height away"] = "keep",
+        contrast: Annotated[Literal["kept", "even"], "pixels as they are, or less their picture's mean and by its standard deviation"] = "kept",
+        columns: Annotated[bool, "read column by column for the summary, instead of taking the mean of the states"] = False,
         positions: Annotated[places.Kind, "where a place lies, added to its state"] = "none",
         dropout: Annotated[float, "behind each block and on the states"] = 0.0,
     ) -> None:  # fmt: skip
@@ -80,20 +86,32 @@ class CNN(Encoder):
             blocks.append(_Block(before, after, stride, depth, norm == "group", dropout))
             height, width = -(-height // stride[0]), -(-width // stride[1])
         self.size = size
-        self.rows = rows
+        self.rows, self.contrast = rows, contrast
         self.grid = (1 if rows == "pool" else height, width)
         self.blocks = nn.Sequential(*blocks)
         self.project = nn.Linear(widths[-1], size)
         self.places = places.Places(positions, self.grid, size)
+        self.reader = Stack("lstm", widths[-1], size) if columns else None
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Padded) -> Memory:
         batch, frames = source.mask_BS.shape
-        # centred: shares of 255 are all positive
-        map_NCHW: Tensor = self.blocks(source.values.flatten(0, 1).contiguous(memory_format=torch.channels_last) * 2 - 1)
+        pixels_NCHW = source.values.flatten(0, 1).contiguous(memory_format=torch.channels_last)
+        if self.contrast == "even":
+            spread_N111, mean_N111 = torch.std_mean(pixels_NCHW, dim=(1, 2, 3), keepdim=True)
+            pixels_NCHW = (pixels_NCHW - mean_N111) / (spread_N111 + FLAT)
+        else:
+            pixels_NCHW = pixels_NCHW * 2 - 1  # centred: shares of 255 are all positive
+        map_NCHW: Tensor = self.blocks(pixels_NCHW)
         if self.rows == "pool":
             map_NCHW = map_NCHW.amax(dim=2, keepdim=True)
         states_BSD = self.places(self.project(map_NCHW.flatten(2).transpose(1, 2)).reshape(batch, -1, self.size))
         mask_BS = source.mask_BS.repeat_interleave(self.grid[0] * self.grid[1], dim=1)
+        summary_BD = masked_mean(states_BSD, mask_BS) if self.reader is None else self._read(self.reader, map_NCHW, source.mask_BS)
         grid = self.grid if frames == 1 else (frames, *self.grid)
-        return Memory(self.dropout(states_BSD), mask_BS, self.dropout(masked_mean(states_BSD, mask_BS)), grid)
+        return Memory(self.dropout(states_BSD), mask_BS, self.dropout(summary_BD), grid)
+
+    def _read(self, reader: Stack, map_NCHW: Tensor, mask_BS: Tensor) -> Tensor:
+        """What is known at the right edge; of a film, the mean over its frames."""
+        read_NWD, _ = reader.unroll(map_NCHW.amax(dim=2).transpose(1, 2), reader.start(len(map_NCHW)))
+        return masked_mean(read_NWD[:, -1].view(*mask_BS.shape, self.size), mask_BS)

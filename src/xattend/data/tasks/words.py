@@ -50,13 +50,16 @@ class Words(Task):
         alphabet: Annotated[str, "letters and digits that words are made of, in lower case"] = KNOWN,
         shortest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at least"] = 3,
         longest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at most"] = 9,
+        singles: Annotated[int, pydantic.Field(ge=0), "training rows more, that show a single letter"] = 0,
         rows: Rows = 10_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
         letters = spelling.letters(alphabet, shortest, longest)
         if fonts is not None and not fonts:
             raise UserError("'fonts' names no face: take it out for all of them")
-        self.curved, self.seed = curved, seed
+        if singles and shortest == 1:
+            raise UserError("'singles' are for training alone, and with shortest = 1 single letters are held out too: set one of them otherwise")
+        self.curved, self.seed, self.singles, self.letters = curved, seed, singles, letters
         self.faces: list[str] = list(fonts or faces.FACES)
         height, width = (48, 160) if curved else (32, 100)
         self.size = f"{height}x{width}"
@@ -69,9 +72,13 @@ class Words(Task):
         draw = Random(f"{self.seed} words")
         rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
         for split, word in spelling.dealt(self.sizes, lambda: self.speller.spell(draw), "words"):
-            shape = "curved" if draw.random() < self.curved else "straight"
-            rows[split].append((f"words:{word} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word))
+            rows[split].append(self._row(draw, word))
+        rows["train"] += [self._row(draw, draw.choice(self.letters)) for _ in range(self.singles)]
         return {split: iter(found) for split, found in rows.items()}
+
+    def _row(self, draw: Random, word: str) -> tuple[str, str]:
+        shape = "curved" if draw.random() < self.curved else "straight"
+        return f"words:{word} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word
 
     @staticmethod
     def draw(spec: str) -> list[Frame]:
