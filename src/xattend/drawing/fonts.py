@@ -8,7 +8,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +49,13 @@ def file(face: str) -> Path | None:
     if path is None or not path.is_file():
         raise UserError(f"the face '{face}' needs {package}: pip install {package}, or name other faces in 'fonts'")
     return path
+
+
+def chosen(fonts: Sequence[str] | None) -> list[str]:
+    """The faces of a task's setting `fonts`, by default all."""
+    if fonts is not None and not fonts:
+        raise UserError("'fonts' names no face: take it out for all of them")
+    return list(fonts or FACES)
 
 
 def check(faces: Iterable[str]) -> None:

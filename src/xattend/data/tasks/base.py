@@ -58,6 +58,16 @@ def share(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "big") / 2**64
 
 
+def split_of(text: str) -> str:
+    """A tenth of all texts each to test and to validate.
+
+    >>> split_of("Kyoto") in ("train", "validation", "test")
+    True
+    """
+    place = share(text)
+    return "test" if place < 0.1 else "validation" if place < 0.2 else "train"
+
+
 def split_sizes(rows: int) -> dict[str, int]:
     """How many rows a task's splits have: a tenth of those to train on, 10 to 1000, each to validate and test.
 
@@ -72,15 +82,15 @@ def deal(sizes: Mapping[str, int], rows: Iterable[tuple[str, str, str]]) -> dict
     """Splits filled from rows as they come, each source once. A row is a source, a target, and the text that its split depends on.
 
     >>> from itertools import count
-    >>> {split: len(list(rows)) for split, rows in deal({"train": 4, "test": 1}, ((str(n), "", str(n)) for n in count())).items()}
-    {'train': 4, 'test': 1}
+    >>> sizes = {"train": 4, "validation": 2, "test": 1}
+    >>> {split: len(list(rows)) for split, rows in deal(sizes, ((str(n), "", str(n)) for n in count())).items()} == sizes
+    True
     """
     found: dict[str, list[tuple[str, str]]] = {split: [] for split in sizes}
     seen: set[str] = set()
     for source, target, key in rows:
-        place = share(key)
-        split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
-        if split in sizes and source not in seen and len(found[split]) < sizes[split]:
+        split = split_of(key)
+        if source not in seen and len(found[split]) < sizes[split]:
             seen.add(source)
             found[split].append((source, target))
         if all(len(found[split]) == size for split, size in sizes.items()):

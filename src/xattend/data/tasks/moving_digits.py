@@ -96,12 +96,10 @@ class MovingDigits(Task):
         rows: Rows = 10_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
-        if fonts is not None and not fonts:
-            raise UserError("'fonts' names no face: take it out for all of them")
         if 2 * ((frames - 1) // 2) > side - LARGEST * side // 64:
             raise UserError(f"frames = {frames}: at a pixel a frame digits would leave the picture: set fewer, or a larger 'side'")
         self.frames, self.side, self.digits, self.seed = frames, side, digits, seed
-        self.faces: list[str] = list(fonts or faces.FACES)
+        self.faces = faces.chosen(fonts)
         self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:

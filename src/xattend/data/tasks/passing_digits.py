@@ -28,7 +28,6 @@ from xattend.data.tasks.sequences import Rows, Seed
 from xattend.drawing import fonts as faces
 from xattend.drawing.film import LEGS, Digit, Film, fits, parse
 from xattend.drawing.fonts import Face
-from xattend.errors import UserError
 from xattend.registry import register
 
 SHOWN = 3  # frames of a digit; one more is empty
@@ -74,10 +73,8 @@ class PassingDigits(Task):
         rows: Rows = 10_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
-        if fonts is not None and not fonts:
-            raise UserError("'fonts' names no face: take it out for all of them")
         self.digits, self.seed = digits, seed
-        self.faces: list[str] = list(fonts or faces.FACES)
+        self.faces = faces.chosen(fonts)
         self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
-from xattend.data.tasks.base import share
+from xattend.data.tasks.base import split_of
 from xattend.errors import UserError
 
 VOWELS, CLUSTERS = "aeiou", ["br", "ch", "dr", "fl", "gr", "kl", "pr", "sh", "sk", "st", "th", "tr"]
@@ -41,8 +41,7 @@ def dealt(sizes: Mapping[str, int], draw: Callable[[], str], things: str) -> Ite
         text, misses = draw(), misses + 1
         if misses > TRIES:
             raise UserError(f"only {len(seen)} different {things} were found: set fewer 'rows', a larger 'alphabet' or a larger 'longest'")
-        place = share(text)
-        split = "test" if place < 0.1 else "validation" if place < 0.2 else "train"
+        split = split_of(text)
         if text not in seen and found[split] < sizes[split]:
             misses = 0
             seen.add(text)

@@ -55,12 +55,10 @@ class Words(Task):
         seed: Seed = 1,
     ) -> None:  # fmt: skip
         letters = spelling.letters(alphabet, shortest, longest)
-        if fonts is not None and not fonts:
-            raise UserError("'fonts' names no face: take it out for all of them")
         if singles and shortest == 1:
             raise UserError("'singles' are for training alone, and with shortest = 1 single letters are held out too: set one of them otherwise")
         self.curved, self.seed, self.singles, self.letters = curved, seed, singles, letters
-        self.faces: list[str] = list(fonts or faces.FACES)
+        self.faces = faces.chosen(fonts)
         height, width = (48, 160) if curved else (32, 100)
         self.size = f"{height}x{width}"
         self.source = {**Words.source, "size": [height, width]}  # type: ignore[misc]  # how it is best read depends on the settings
