@@ -66,6 +66,16 @@ def test_the_question_alone_does_not_give_the_answer():
         assert sum(max(given.values()) for given in answers.values()) / len(found) < (0.33 if split == "train" else 0.45)
 
 
+def test_single_things_are_added_to_training_alone():
+    plain, more = rows_of("questions", rows=200), rows_of("questions", rows=200, singles=50)
+    assert more["train"][:200] == plain["train"]
+    assert len(more["train"]) == 250
+    assert all(";" not in source and brute(source[len("questions:") :].partition("|")[0], source.partition("|")[2]) == answer for source, answer in more["train"][200:])
+    assert (more["validation"], more["test"]) == (plain["validation"], plain["test"])
+    with pytest.raises(UserError, match="single things are held out too"):
+        Questions(singles=5, fewest=1)
+
+
 def test_half_of_the_questions_are_relational():
     rows = [source for source, _ in rows_of("questions", rows=1000)["train"]]
     assert abs(sum(map(relational, rows)) - 500) <= 10

@@ -65,11 +65,34 @@ def test_even_contrast_makes_faint_and_light_pictures_alike() -> None:
     torch.testing.assert_close(encoder(faint).states_BSD, encoder(source).states_BSD, atol=2e-2, rtol=1e-3)
     kept = CNN(Space(features=(1, 8, 8)), size=4, widths=[8], strides=[2]).eval()
     kept.load_state_dict(encoder.state_dict())
-    values = source.values - source.values.mean(dim=(2, 3, 4), keepdim=True)
+    values = source.values - source.values.flatten(2).median(dim=2).values[..., None, None, None]
     values = values / (values.flatten(2).std(dim=2)[..., None, None, None] + 1e-3)
     torch.testing.assert_close(encoder(source).states_BSD, kept(Padded((values + 1) / 2, source.mask_BS)).states_BSD, atol=1e-5, rtol=1e-4)
     flat = Padded(torch.full((1, 1, 1, 8, 8), 0.7), torch.ones(1, 1, dtype=torch.bool))
     assert bool(encoder(flat).states_BSD.isfinite().all())
+
+
+def test_even_contrast_makes_the_ground_zero_whatever_lies_on_it() -> None:
+    encoder = CNN(Space(features=(3, 8, 8)), size=4, widths=[8], strides=[1], contrast="even", norm="none").eval()
+    ground = torch.tensor([0.9, 0.5, 0.2])[:, None, None].expand(3, 8, 8)
+    one, other = ground.clone(), ground.clone()
+    one[:, 0, 0], other[:, 0, 0], other[:, 1, 0] = 0.0, torch.tensor([0.1, 1.0, 0.3]), 1.0
+    states = encoder(Padded(torch.stack([one, other])[:, None], torch.ones(2, 1, dtype=torch.bool))).states_BSD
+    torch.testing.assert_close(states[0, -1], states[1, -1])
+    assert not torch.allclose(states[0, 0], states[1, 0])
+
+
+def test_norm_scale_is_a_groups_root_mean_square_and_leaves_an_empty_ground_alone() -> None:
+    encoder = CNN(Space(features=(3, 8, 8)), size=4, widths=[16], strides=[1], norm="scale").eval()
+    convolution, norm = encoder.blocks[0][0], encoder.blocks[0][1]
+    map_NCHW = convolution(torch.randn(2, 3, 8, 8))
+    groups = map_NCHW.view(2, 2, -1)
+    by_hand = (groups / (groups.square().mean(dim=2, keepdim=True) + 1e-3).sqrt()).view_as(map_NCHW)
+    torch.testing.assert_close(norm(map_NCHW), by_hand)
+    things = torch.zeros(2, 3, 8, 8)
+    things[0, :, 0, 0], things[1, 1, 1, 1] = 3.0, -7.0
+    seen = norm(convolution(things))
+    torch.testing.assert_close(seen[:, :, 5:, 5:], torch.zeros(2, 16, 3, 3))
 
 
 def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:

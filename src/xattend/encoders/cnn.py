@@ -5,9 +5,10 @@ Each block looks 3 x 3 places wide, `depth` times, the first time with a stride 
     m <- relu(norm(K * m))        state_i = W m_i + b        summary = the mean of the states
 
 A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 1], rows before columns, to keep a line of text wide.
-`contrast = "even"` takes from each picture the mean of its pixels and divides by their standard deviation: light letters and faint ones
-look alike then, and are learnt sooner. `norm` normalises groups of channels of one picture (Wu and He 2018), so that what a picture becomes never depends on which others share
-its batch. `rows = "pool"` keeps the largest value of each column, so that a picture is a line of places, as a line of text is to a reader
+`contrast = "even"` takes from each channel of a picture its median, which is the ground's, and divides by the standard deviation of the pixels:
+light letters and faint ones look alike then, and are learnt sooner. `norm` normalises groups of channels of one picture (Wu and He 2018), so that
+what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too, which so
+comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. `rows = "pool"` keeps the largest value of each column, so that a picture is a line of places, as a line of text is to a reader
 without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
 the last state of an LSTM over the largest values of each column. Of a film every frame is read by itself, and the grid is (frames, h, w).
 
@@ -37,19 +38,36 @@ from xattend.types import Memory, Padded, Space
 GROUP = 8  # channels that are normalised together
 FLAT = 1e-3  # a picture of one shade has no contrast to even out
 Positive = Annotated[int, pydantic.Field(ge=1)]
+Norm = Literal["group", "scale", "none"]
 Stride = Positive | Annotated[list[Positive], pydantic.Field(min_length=2, max_length=2)]
+
+
+class _ScaleNorm(nn.Module):
+    """Each group of channels by its root mean square over the picture, and nothing taken from it."""
+
+    def __init__(self, groups: int, width: int) -> None:
+        super().__init__()
+        self.groups = groups
+        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, map_NCHW: Tensor) -> Tensor:
+        square_NC = map_NCHW.float().square().mean(dim=(2, 3))
+        square_NG = square_NC.view(len(square_NC), self.groups, -1).mean(dim=2)
+        by_NC = self.weight * (square_NG + FLAT).rsqrt().repeat_interleave(map_NCHW.shape[1] // self.groups, dim=1)
+        return torch.addcmul(self.bias[:, None, None], map_NCHW, by_NC[:, :, None, None])
 
 
 class _Block(nn.Sequential):
     """Convolutions of one width, the first with a stride."""
 
-    def __init__(self, before: int, width: int, stride: tuple[int, int], depth: int, norm: bool, dropout: float) -> None:
+    def __init__(self, before: int, width: int, stride: tuple[int, int], depth: int, norm: Norm, dropout: float) -> None:
         layers: list[nn.Module] = []
         for number in range(depth):
             # with a norm behind it a bias would have no effect: the norm has its own
-            layers.append(nn.Conv2d(before if number == 0 else width, width, 3, stride if number == 0 else 1, 1, bias=not norm))
-            if norm:
-                layers.append(nn.GroupNorm(math.gcd(width, max(1, width // GROUP)), width))
+            layers.append(nn.Conv2d(before if number == 0 else width, width, 3, stride if number == 0 else 1, 1, bias=norm == "none"))
+            if norm != "none":
+                kind = nn.GroupNorm if norm == "group" else _ScaleNorm
+                layers.append(kind(math.gcd(width, max(1, width // GROUP)), width))
             layers.append(nn.ReLU())
         super().__init__(*layers, Dropout(dropout))
         for layer in layers:
@@ -69,9 +87,9 @@ class CNN(Encoder):
         widths: Annotated[list[Positive], pydantic.Field(min_length=1), "channels of each block"] = [32, 64, 128],  # noqa: B006
         strides: Annotated[list[Stride], "of each block: one number, or [rows, columns]"] = [2, 2, 2],  # noqa: B006
         depth: Annotated[Positive, "convolutions a block"] = 1,
-        norm: Annotated[Literal["group", "none"], "normalise groups of channels"] = "group",
+        norm: Annotated[Norm, "what is done to groups of channels of a picture: mean 0 and variance 1, mean square 1, or nothing"] = "group",
         rows: Annotated[Literal["keep", "pool"], "keep both axes, or pool the height away"] = "keep",
-        contrast: Annotated[Literal["kept", "even"], "pixels as they are, or less their picture's mean and by its standard deviation"] = "kept",
+        contrast: Annotated[Literal["kept", "even"], "pixels as they are, or less their channel's median and by the picture's standard deviation"] = "kept",
         columns: Annotated[bool, "read column by column for the summary, instead of taking the mean of the states"] = False,
         positions: Annotated[places.Kind, "where a place lies, added to its state"] = "none",
         dropout: Annotated[float, "behind each block and on the states"] = 0.0,
@@ -83,7 +101,7 @@ class CNN(Encoder):
         blocks: list[nn.Module] = []
         for before, after, given in zip([channels, *widths], widths, strides):
             stride = (given, given) if isinstance(given, int) else (given[0], given[1])
-            blocks.append(_Block(before, after, stride, depth, norm == "group", dropout))
+            blocks.append(_Block(before, after, stride, depth, norm, dropout))
             height, width = -(-height // stride[0]), -(-width // stride[1])
         self.size = size
         self.rows, self.contrast = rows, contrast
@@ -98,8 +116,8 @@ class CNN(Encoder):
         batch, frames = source.mask_BS.shape
         pixels_NCHW = source.values.flatten(0, 1).contiguous(memory_format=torch.channels_last)
         if self.contrast == "even":
-            spread_N111, mean_N111 = torch.std_mean(pixels_NCHW, dim=(1, 2, 3), keepdim=True)
-            pixels_NCHW = (pixels_NCHW - mean_N111) / (spread_N111 + FLAT)
+            ground_NC11 = pixels_NCHW.flatten(2).median(dim=2).values[:, :, None, None]
+            pixels_NCHW = (pixels_NCHW - ground_NC11) / (pixels_NCHW.std(dim=(1, 2, 3), keepdim=True) + FLAT)
         else:
             pixels_NCHW = pixels_NCHW * 2 - 1  # centred: shares of 255 are all positive
         map_NCHW: Tensor = self.blocks(pixels_NCHW)

@@ -16,7 +16,7 @@ than those in which it has another. A picture is in one split only, with all its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from random import Random
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -164,24 +164,29 @@ class Questions(Task):
         most: Most = 6,
         side: Side = SIDE,
         asked: Annotated[int, pydantic.Field(ge=1, le=20), "questions about a picture, half of them relational"] = 4,
+        singles: Annotated[int, pydantic.Field(ge=0), "training rows more, about pictures of a single thing"] = 0,
         rows: Rows = 10_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
         if fewest > most:
             raise UserError(f"fewest = {fewest} is more than most = {most}")
-        self.things, self.side, self.asked, self.seed = (fewest, most), side, asked, seed
+        if singles and fewest == 1:
+            raise UserError("'singles' are for training alone, and with fewest = 1 single things are held out too: set one of them otherwise")
+        self.things, self.side, self.asked, self.singles, self.seed = (fewest, most), side, asked, singles, seed
         self.source = {**Questions.source, "size": side}  # type: ignore[misc]  # how it is best read depends on the settings
         self.sizes = split_sizes(rows)
 
     def splits(self) -> dict[str, Iterator[tuple[str, str]]]:
         draw = Random(f"{self.seed} questions")
         scenes = different_scenes(draw, *self.things, self.side, colours_differ=True)
-        rows: dict[str, list[tuple[str, str]]] = {}
-        for split, size in self.sizes.items():
-            balance = Balance(draw)
-            asked = ((f"questions:{scene.text}|{q.text}", q.answer) for scene in scenes for q in balance.choose(scene, self.asked))
-            rows[split] = list(islice(asked, size))
+        rows = {split: list(islice(self._rows(draw, scenes), size)) for split, size in self.sizes.items()}
+        single = different_scenes(draw, 1, 1, self.side, colours_differ=True)
+        rows["train"] += islice(self._rows(draw, single), self.singles)
         return {split: iter(found) for split, found in rows.items()}
+
+    def _rows(self, draw: Random, scenes: Iterable[Scene]) -> Iterator[tuple[str, str]]:
+        balance = Balance(draw)
+        return ((f"questions:{scene.text}|{q.text}", q.answer) for scene in scenes for q in balance.choose(scene, self.asked))
 
     @staticmethod
     def draw(spec: str) -> list[Frame]:
