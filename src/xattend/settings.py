@@ -28,6 +28,7 @@ class About(Settings):
 
 
 Fraction = Annotated[float, pydantic.Field(ge=0.0, le=0.5)]
+Pair = Annotated[list[str], pydantic.Field(min_length=2, max_length=2)]
 
 
 class DataSettings(Settings):
@@ -43,6 +44,7 @@ class DataSettings(Settings):
     columns: Annotated[dict[Literal["source", "target"], int | str] | None, "which columns; numbers from 1, or names"] = None
     format: Annotated[str | None, "how the files are laid out: scan, cmudict, flickr8k, coco, ...; by default their suffix says"] = None
     folder: Annotated[str | None, "folder that pictures named in rows lie in; by default the recipe's, then --data"] = None
+    mirrored: Annotated[list[Pair] | None, "train on every row a second time, its picture mirrored; pairs of words that change places in its target"] = None
     source: Annotated[dict[str, Any] | None, "how the source side is read: a field"] = None
     target: Annotated[dict[str, Any] | None, "how the target side is read: a field"] = None
     bad_rows: Annotated[Literal["stop", "skip"], "what to do with a row that cannot be read; skipped rows are counted and said"] = "stop"

@@ -126,6 +126,7 @@ class Memory:
     grid         how the S positions lie: (S,) text or sound, (h, w) picture, (t, h, w) video, (slots,) memory
     carry        final states of a recurrent encoder's layers, for a decoder that starts from them (batch-first tree)
     given_BTS    weights set from outside, for oracle attention
+    source_B     rows with the same number have the same source; None: nobody compared them
     """
 
     states_BSD: Tensor
@@ -134,6 +135,7 @@ class Memory:
     grid: tuple[int, ...] = ()
     carry: Tree = None
     given_BTS: Tensor | None = None
+    source_B: Tensor | None = None
 
     @staticmethod
     def empty(batch: int, like: Tensor) -> Memory:
@@ -156,6 +158,7 @@ class Memory:
         return replace(
             self, states_BSD=self.states_BSD[rows_N], mask_BS=self.mask_BS[rows_N], summary_BD=self.summary_BD[rows_N],
             carry=tree.take(self.carry, rows_N), given_BTS=None if self.given_BTS is None else self.given_BTS[rows_N],
+            source_B=None if self.source_B is None else self.source_B[rows_N],
         )  # fmt: skip
 
 

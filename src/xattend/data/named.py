@@ -50,8 +50,17 @@ class Item:
     frames: Sequence[Frame] = ()
     files: Sequence[Path] = ()
     odd: bool = False  # there are more frames than the one that is read, or fewer than the several that are
+    mirrored: bool = False
 
     def key(self) -> bytes:
+        """What is made of it is kept under this."""
+        return self.under(self.content())
+
+    def under(self, content: bytes) -> bytes:
+        """The key, if this is the SHA-256 of the content: a mirrored picture is another one."""
+        return hashlib.sha256(content + b"mirrored").digest() if self.mirrored else content
+
+    def content(self) -> bytes:
         """SHA-256 of the content."""
         if self.path is not None:
             return _content(self.path)

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from xattend import registry
 from xattend.data import cache as caches
 from xattend.data.fields.base import Field
+from xattend.data.fields.image import MIRRORED
 from xattend.data.fields.media import Media
 from xattend.data.fields.text import SHARED
 from xattend.data.named import Places
@@ -84,12 +85,14 @@ class Wanted:
 
     def _check(self) -> None:
         if self.task is not None:
-            for key in ("more", "validation", "test", "rows", "split", "columns", "format", "folder"):
+            for key in ("more", "mirrored", "validation", "test", "rows", "split", "columns", "format", "folder"):
                 if getattr(self.settings, key) is not None:
                     raise self.recipe.mistake("data", key, f"'{key}' goes with 'train': a task has its own splits, rows and columns")
         for name in self.settings.split or {}:
             if getattr(self.settings, name) is not None:
                 raise self.recipe.mistake("data", "split", f"'{name}' is given as a file and as a share in 'split': choose one")
+        if self.settings.mirrored is not None and self.settings.rows is not None:
+            raise self.recipe.mistake("data", "mirrored", "mirrored rows come after all others, and 'rows' takes the first alone: choose one")
         if not self.needs_source and self.settings.source is not None:
             raise self.recipe.mistake("data", "source", "this system reads one side only: describe it as 'target'")
 
@@ -120,6 +123,8 @@ class Wanted:
         if target.media:
             kind = self.described["target"]["kind"]
             raise self.recipe.mistake("data", "target", f"'{kind}' can be read, not written: it is a field of the source side")
+        if self.settings.mirrored is not None and not (self.described["source"]["kind"] == "image" and self.needs_source):
+            raise self.recipe.mistake("data", "mirrored", "only pictures can be mirrored: set data.source.kind = \"image\", or take it out")
         if self.settings.folder is not None and not (source.media and self.needs_source):
             raise self.recipe.mistake("data", "folder", "'folder' is for pictures, and the source side is none: set data.source.kind")
 
@@ -148,6 +153,7 @@ class Wanted:
                 rows["more"] = [self.settings.more, self.more.version()]
         settings: list[Any] = [self.settings.split, self.settings.columns, self.settings.bad_rows, self.needs_source]
         settings += [] if self.settings.rows is None else [self.settings.rows]
+        settings += [] if self.settings.mirrored is None else [["mirrored", self.settings.mirrored]]
         sides = {side: _set(described) for side, described in self.described.items() if side == "target" or self.needs_source}
         return caches.digest([VERSION, rows, settings, sides, *self._media()])
 
@@ -185,14 +191,28 @@ class Wanted:
                 for number, (source, target) in enumerate(splits[name], 1):
                     yield name, Row(source, target, name, number)
             return
-        shares: dict[str, float] = dict(self.settings.split or {})  # type: ignore[arg-type]
-        test, validation = shares.get("test", 0.0), shares.get("validation", 0.0)
         for name in ("validation", "test", "train"):
             for row in self._read(name, report) if getattr(self.settings, name) is not None else ():
-                place = share(split_key(self.key(row))) if shares and name == "train" else 1.0
-                yield "test" if place < test else "validation" if place < test + validation else name, row
+                yield self._split(name, row), row
+        if self.settings.mirrored is not None:
+            yield from (("train", self._mirrored(row)) for row in self._read("train", Report()) if self._split("train", row) == "train")
         for number, (source, target) in enumerate(self.more.splits()["train"] if self.more else (), 1):
             yield "train", Row(source, target, "more", number)
+
+    def _split(self, name: str, row: Row) -> str:
+        """Where a row of a file goes: some of those of train are held out."""
+        shares: dict[str, float] = dict(self.settings.split or {})  # type: ignore[arg-type]
+        if not shares or name != "train":
+            return name
+        test, validation = shares.get("test", 0.0), shares.get("validation", 0.0)
+        place = share(split_key(self.key(row)))
+        return "test" if place < test else "validation" if place < test + validation else name
+
+    def _mirrored(self, row: Row) -> Row:
+        pairs = self.settings.mirrored or []
+        other = {word: pair[1 - place] for pair in pairs for place, word in enumerate(pair)}
+        target = None if row.target is None else " ".join(other.get(word, word) for word in row.target.split(" "))
+        return row._replace(source=MIRRORED + row.source, target=target)
 
     def key(self, row: Row) -> str:
         """The side by which rows are compared."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -38,7 +39,7 @@ def read_once(encoder: Encoder, source: Padded) -> Memory:
         whole: Memory = encoder(source)
         return whole
     read: Memory = encoder(Padded(source.values[once_U], source.mask_BS[once_U]))
-    return read.take(row_B)
+    return replace(read.take(row_B), source_B=row_B)
 
 
 def symbol_embedding(vocabulary: int, size: int) -> nn.Embedding:

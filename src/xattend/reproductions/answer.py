@@ -63,7 +63,7 @@ class Answer(Reproduction):
 
     system, paper = "CNN, GRU over the question, scaled dot attention in hops", "Kazemi and Elqursh 2017"
     metric, floor = "questions about one thing, percent right", 95.0
-    differs = "drawn scenes of 1 to 6 shapes instead of photos, a small CNN trained with the rest instead of ResNet-152, answers of one word of 17"
+    differs = "drawn scenes of 2 to 6 shapes instead of photos, a small CNN trained with the rest instead of ResNet-152, answers of one word of 17"
 
     def plans(self) -> list[Plan]:
         return [Plan(name, "answer", changes) for name, changes in TRIALS.items()]

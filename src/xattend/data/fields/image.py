@@ -30,6 +30,7 @@ from xattend.errors import UserError
 from xattend.registry import Named, register
 from xattend.types import Space
 
+MIRRORED = "mirrored:"  # before a picture's name: the picture seen in a mirror
 VERSION = 1  # of how pictures are cut to size
 Side = Annotated[int, pydantic.Field(ge=pictures.SMALLEST, le=4096)]
 HALF = np.finfo(np.float16)
@@ -101,7 +102,8 @@ class Image(Media):
         return made
 
     def look(self, text: str) -> Item:
-        item = named(text, self.places.folders)
+        item = named(text.removeprefix(MIRRORED), self.places.folders)
+        item.mirrored = text.startswith(MIRRORED)
         if item.path is None:
             item.odd = len(item.frames) > 1
         else:
@@ -111,8 +113,13 @@ class Image(Media):
 
     def decode_item(self, item: Item) -> Array:
         if item.path is not None:
-            return pictures.read(item.path, self.size, self.crop, grey=self.grey, max_pixels=self.max_pixels)
-        return pictures.pixels(pillow.fromarray(item.frames[0]), self.size, self.crop, grey=self.grey)
+            pixels = pictures.read(item.path, self.size, self.crop, grey=self.grey, max_pixels=self.max_pixels)
+        else:
+            pixels = pictures.pixels(pillow.fromarray(item.frames[0]), self.size, self.crop, grey=self.grey)
+        return pixels[:, :, ::-1] if item.mirrored else pixels
+
+    def bytes_of(self, text: str) -> int | None:
+        return super().bytes_of(text.removeprefix(MIRRORED))
 
     def finish(self, decoded: Sequence[Array]) -> Array:
         pixels = np.stack(decoded)

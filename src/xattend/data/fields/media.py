@@ -151,14 +151,14 @@ class Media(Field):
         assert self._writer is not None
         item = self.look(text)
         stat = None if item.path is None else item.path.stat()
-        key = self._writer.recall(item.path, stat) if item.path and stat else None
-        key = key or item.key()
+        content = (self._writer.recall(item.path, stat) if item.path and stat else None) or item.content()
+        key = item.under(content)
         if key not in self._waiting and not self._writer.store.intact(key):
             self._waiting[key] = self.decode_item(item)
             if len(self._waiting) >= TOGETHER:
                 self._finish_waiting()
         if item.path and stat:
-            self._writer.remember(item.path, stat, key)
+            self._writer.remember(item.path, stat, content)
         self._counts["odd"] += item.odd
         self._counts["read"] += 1
         if self._counts["read"] % TOGETHER == 0:
