@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import shutil
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -17,15 +15,12 @@ from tests.backbones.tiny import Tiny
 from tests.data.album import COLOURS, FEATURES, PIXELS, WORDS, album, get
 from tests.data.test_pictures import BAD
 from xattend.data import pictures
-from xattend.data.build import Build
 from xattend.data.corpus import encode_rows, prepare
-from xattend.data.features import Damaged
 from xattend.data.fields.base import from_json
 from xattend.data.fields.image import Image
 from xattend.data.named import Places
 from xattend.data.readers.base import Row
 from xattend.data.tasks.base import Task
-from xattend.data.wanted import Wanted
 from xattend.errors import UserError
 from xattend.recipe import Recipe, parse
 from xattend.registry import register
@@ -53,20 +48,6 @@ class Stripes(Task):
             frame[:: int(number)] = 255
             frames.append(frame)
         return frames
-
-
-@pytest.fixture
-def decoded(monkeypatch) -> list[Path]:
-    """Every file that was decoded."""
-    seen: list[Path] = []
-    real = pictures.read
-
-    def counted(path, *args, **named):
-        seen.append(path)
-        return real(path, *args, **named)
-
-    monkeypatch.setattr(pictures, "read", counted)
-    return seen
 
 
 # --- a data set
@@ -255,90 +236,10 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch):
         get(tmp_path, source={"kind": "image", "backbone": "efficientnet-lite0"})
 
 
-# --- the cache
-
-
-@pytest.fixture
-def builds(monkeypatch) -> list[int]:
-    seen: list[int] = []
-    real = Build.run
-
-    def counted(self, given):
-        seen.append(1)
-        return real(self, given)
-
-    monkeypatch.setattr(Build, "run", counted)
-    return seen
-
-
-def test_the_fingerprint_covers_names_and_sizes_not_times_and_places(tmp_path, builds):
-    album(tmp_path)
-    first = get(tmp_path).fingerprint
-    for file in (tmp_path / "photos").iterdir():
-        os.utime(file, (5, 5))
-    (tmp_path / "photos" / "unused.png").write_bytes(b"nobody names it")
-    (tmp_path / "photos").rename(tmp_path / "fotos")
-    assert get(tmp_path, folder="fotos").fingerprint == first
-    assert len(builds) == 1
-    with (tmp_path / "fotos" / "3.png").open("ab") as stream:
-        stream.write(b"more")
-    assert get(tmp_path, folder="fotos").fingerprint != first
-    (tmp_path / "fotos" / "4.png").unlink()
-    assert get(tmp_path, folder="fotos", bad_rows="skip").fingerprint != first
-
-
 def test_pictures_beside_the_recipe_need_no_folder(tmp_path):
     rows = album(tmp_path, count=2)
     (tmp_path / "captions.tsv").write_text("".join(f"photos/{s}\t{t}\n" for s, t in rows))
     assert len(get(tmp_path, folder=None).splits["train"]) == 4
-
-
-def test_fingerprints_of_text_are_what_they_were(tmp_path):
-    """Pinned before there were pictures: a run of then must be known as the same data."""
-    (tmp_path / "a.tsv").write_text("ein\tone\nzwei\ttwo\n")
-    (tmp_path / "a.de").write_text("ein\n")
-    (tmp_path / "a.en").write_text("one\n")
-
-    def fingerprint(needs_source=True, **data):
-        return Wanted(Recipe({"data": data}, "x.toml"), tmp_path, None, needs_source).fingerprint()[:16]
-
-    assert fingerprint(train="a.tsv") == "61dd336006240589"
-    assert fingerprint(train={"source": "a.de", "target": "a.en"}, target=WORDS) == "daa394e881ae91d4"
-    assert fingerprint(train="a.tsv", format="cmudict", bad_rows="skip", split={"test": 0.1}) == "0ac634335b6a91f6"
-    assert fingerprint(task={"kind": "copy", "rows": 50}) == "9b1f79caa4830f81"
-    assert fingerprint(needs_source=False, train="a.tsv", columns={"source": 1, "target": 2}) == "8d8d3c885610d148"
-
-
-def test_lost_features_are_computed_again(tmp_path, builds, decoded):
-    album(tmp_path)
-    first = get(tmp_path)
-    values = first.splits["train"].batch([7]).source.values
-    shutil.rmtree(tmp_path / "cache" / "features")
-    again = get(tmp_path)
-    assert len(builds) == 2
-    assert len(decoded) == 20
-    assert again.fingerprint == first.fingerprint
-    assert again.splits["train"].batch([7]).source.values.equal(values)
-    os.truncate(first.source.store.folder / "keys", 36 * 9)  # one is lost
-    get(tmp_path)
-    assert len(builds) == 3
-    assert len(decoded) == 21
-
-
-def test_a_damaged_record_is_said_in_training_and_made_anew_for_predicting(tmp_path):
-    album(tmp_path, count=3)
-    data = get(tmp_path)
-    batch = encode_rows(data.fields, [Row("1.png", None, "f", 1)])
-    values = data.source.store.folder / "values"
-    damaged = bytearray(values.read_bytes())
-    damaged[data.source.store.size + 5] ^= 8
-    values.write_bytes(damaged)
-    with pytest.raises(Damaged, match="delete this folder"):
-        data.splits["train"].batch([2])
-    again = encode_rows(get(tmp_path).fields, [Row("1.png", None, "f", 1)])
-    assert again.source.values.equal(batch.source.values)
-    get(tmp_path, target={"unit": "character"})  # taking the pictures in anew mends it
-    assert get(tmp_path).splits["train"].batch([2]).source.values.equal(batch.source.values)
 
 
 # --- rows of a user's own

@@ -209,6 +209,7 @@ class Wanted:
         return "test" if place < test else "validation" if place < test + validation else name
 
     def _mirrored(self, row: Row) -> Row:
+        """The same row in a mirror."""
         pairs = self.settings.mirrored or []
         other = {word: pair[1 - place] for pair in pairs for place, word in enumerate(pair)}
         target = None if row.target is None else " ".join(other.get(word, word) for word in row.target.split(" "))

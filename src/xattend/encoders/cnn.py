@@ -7,9 +7,9 @@ Each block looks 3 x 3 places wide, `depth` times, the first time with a stride 
 A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 1], rows before columns, to keep a line of text wide.
 `contrast = "even"` takes from each channel of a picture its median, which is the ground's, and divides by the standard deviation of the pixels:
 light letters and faint ones look alike then, and are learnt sooner. `norm` normalises groups of channels of one picture (Wu and He 2018), so that
-what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too, which so
-comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. `rows = "pool"` keeps the largest value of each column, so that a picture is a line of places, as a line of text is to a reader
-without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
+what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too,
+which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. `rows = "pool"` keeps the
+largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
 the last state of an LSTM over the largest values of each column. Of a film every frame is read by itself, and the grid is (frames, h, w).
 
 >>> encoder = CNN(Space(features=(3, 16, 16)), size=4, widths=[8, 8], strides=[2, 2])
