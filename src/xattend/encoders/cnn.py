@@ -8,7 +8,9 @@ A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 
 `contrast = "even"` takes from each channel of a picture its median, which is the ground's, and divides by the standard deviation of the pixels:
 light letters and faint ones look alike then, and are learnt sooner. `norm` normalises groups of channels of one picture (Wu and He 2018), so that
 what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too,
-which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. `rows = "pool"` keeps the
+which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. Where a place's neighbours
+know as much as the place itself, an attention may as well look beside a thing: `fields = "close"` looks only once a block beyond a place, through a
+window of twice the stride that has the place in its middle (3 x 3 with a stride of 2 has it at the corner), and 1 x 1 otherwise. `rows = "pool"` keeps the
 largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
 the last state of an LSTM over the largest values of each column. Of a film every frame is read by itself, and the grid is (frames, h, w).
 
@@ -39,6 +41,7 @@ GROUP = 8  # channels that are normalised together
 FLAT = 1e-3  # a picture of one shade has no contrast to even out
 Positive = Annotated[int, pydantic.Field(ge=1)]
 Norm = Literal["group", "scale", "none"]
+Fields = Literal["wide", "close"]
 Stride = Positive | Annotated[list[Positive], pydantic.Field(min_length=2, max_length=2)]
 
 
@@ -57,14 +60,23 @@ class _ScaleNorm(nn.Module):
         return torch.addcmul(self.bias[:, None, None], map_NCHW, by_NC[:, :, None, None])
 
 
+def _strided(before: int, width: int, stride: tuple[int, int], fields: Fields, *, bias: bool) -> nn.Conv2d:
+    """The first convolution of a block, which makes the grid coarser."""
+    if fields == "wide":
+        return nn.Conv2d(before, width, 3, stride, 1, bias=bias)
+    rows, columns = (2 * step + step % 2 for step in stride)  # as many pixels more on either side of a place
+    return nn.Conv2d(before, width, (rows, columns), stride, ((rows - stride[0]) // 2, (columns - stride[1]) // 2), bias=bias)
+
+
 class _Block(nn.Sequential):
     """Convolutions of one width, the first with a stride."""
 
-    def __init__(self, before: int, width: int, stride: tuple[int, int], depth: int, norm: Norm, dropout: float) -> None:
+    def __init__(self, before: int, width: int, stride: tuple[int, int], depth: int, norm: Norm, fields: Fields, dropout: float) -> None:
         layers: list[nn.Module] = []
         for number in range(depth):
-            # with a norm behind it a bias would have no effect: the norm has its own
-            layers.append(nn.Conv2d(before if number == 0 else width, width, 3, stride if number == 0 else 1, 1, bias=norm == "none"))
+            bias = norm == "none"  # with a norm behind it a bias would have no effect: the norm has its own
+            sees = 3 if fields == "wide" else 1
+            layers.append(nn.Conv2d(width, width, sees, 1, sees // 2, bias=bias) if number else _strided(before, width, stride, fields, bias=bias))
             if norm != "none":
                 kind = nn.GroupNorm if norm == "group" else _ScaleNorm
                 layers.append(kind(math.gcd(width, max(1, width // GROUP)), width))
@@ -88,6 +100,7 @@ class CNN(Encoder):
         strides: Annotated[list[Stride], "of each block: one number, or [rows, columns]"] = [2, 2, 2],  # noqa: B006
         depth: Annotated[Positive, "convolutions a block"] = 1,
         norm: Annotated[Norm, "what is done to groups of channels of a picture: mean 0 and variance 1, mean square 1, or nothing"] = "group",
+        fields: Annotated[Fields, "what a place sees: 3 x 3 places at every convolution, or little more than what it lies over"] = "wide",
         rows: Annotated[Literal["keep", "pool"], "keep both axes, or pool the height away"] = "keep",
         contrast: Annotated[Literal["kept", "even"], "pixels as they are, or less their channel's median and by the picture's standard deviation"] = "kept",
         columns: Annotated[bool, "read column by column for the summary, instead of taking the mean of the states"] = False,
@@ -101,8 +114,8 @@ class CNN(Encoder):
         blocks: list[nn.Module] = []
         for before, after, given in zip([channels, *widths], widths, strides):
             stride = (given, given) if isinstance(given, int) else (given[0], given[1])
-            blocks.append(_Block(before, after, stride, depth, norm, dropout))
-            height, width = -(-height // stride[0]), -(-width // stride[1])
+            blocks.append(_Block(before, after, stride, depth, norm, fields, dropout))
+            height, width = (side // by if fields == "close" else -(-side // by) for side, by in zip((height, width), stride))
         self.size = size
         self.rows, self.contrast = rows, contrast
         self.grid = (1 if rows == "pool" else height, width)
