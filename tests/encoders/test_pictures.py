@@ -95,6 +95,22 @@ def test_norm_scale_is_a_groups_root_mean_square_and_leaves_an_empty_ground_alon
     torch.testing.assert_close(seen[:, :, 5:, 5:], torch.zeros(2, 16, 3, 3))
 
 
+@pytest.mark.parametrize(("strides", "cell"), [([2, 2, 2], 8), ([3, 1], 3), ([4], 4)])
+def test_close_fields_reach_as_far_on_every_side_of_a_place(strides: list[int], cell: int) -> None:
+    encoder = CNN(Space(features=(1, 64, 64)), size=4, widths=[4] * len(strides), strides=strides, depth=2, norm="none", fields="close")  # type: ignore[arg-type]
+    for block in encoder.blocks:  # so that no rectifier hides a pixel
+        for convolution in (block[0], block[2]):
+            torch.nn.init.constant_(convolution.weight, 0.1)
+    values = torch.ones(1, 1, 1, 64, 64, requires_grad=True)
+    encoder(Padded(values, torch.ones(1, 1, dtype=torch.bool))).states_BSD[0, 3 * encoder.grid[1] + 2].sum().backward()
+    assert values.grad is not None
+    seen = values.grad[0, 0, 0] != 0
+    for place, line in ((3, seen.any(dim=1)), (2, seen.any(dim=0))):
+        pixels = line.nonzero().flatten().tolist()
+        assert pixels[0] <= place * cell
+        assert place * cell - pixels[0] == pixels[-1] + 1 - (place + 1) * cell
+
+
 def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:
     encoder = CNN(Space(features=(3, 8, 8)), size=4, widths=[8], strides=[2]).train()
     source = pictures(3, 3, 8, 8)
