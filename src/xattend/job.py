@@ -3,7 +3,8 @@
     run, result = start("transliterate", out="runs/x", overrides=["training.minutes=2"])
     result = resume("runs/x")
 
-RUN/places.json remembers where the recipe and the data lay, so that a run can be resumed and evaluated from anywhere.
+RUN/places.json remembers where the recipe and the data lay, so that a run can be resumed and evaluated from anywhere. A training may begin with
+what another has learnt (`training.start = "runs/x"`): on other rows, or by another objective.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from xattend.run import Run, to_json, write_atomic
 from xattend.systems import assemble
 from xattend.training import Result, train
 from xattend.training.distributed import Group, joined
+from xattend.training.weights import begin
 
 Made = TypeVar("Made")
 PATIENCE = 10.0  # seconds without a word
@@ -46,12 +48,24 @@ class Telling:
 
 
 def open_data(recipe: Recipe, root: Path, data_dir: Path | None, fields: Fields | None = None) -> Data:
-    """The data of a resolved recipe."""
+    """The data of a resolved recipe; that of a training which begins with another run has the vocabularies of that."""
+    if fields is None and recipe.training.start is not None:
+        fields = fields_of(_begun(recipe.training.start))
     system, _ = recipe.part("system")
     needs_source = registry.find("system", system).needs_source
     return prepare(
         recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source, progress=Telling()
     )
+
+
+def _begun(path: str) -> Run:
+    """The run of `training.start`."""
+    run = Run(path)
+    try:
+        run.verify()
+    except UserError as error:
+        raise UserError(f"training.start: {error}") from None
+    return run
 
 
 def _prepared(group: Group, make: Callable[[], Made]) -> Made:
@@ -76,6 +90,8 @@ def start(
         data = _prepared(group, lambda: open_data(recipe, root, data_dir))
         _tell(console if group.first else None, data.report.lines())
         system = assemble(recipe, data.source, data.target)
+        if recipe.training.start is not None:
+            begin(system, _begun(recipe.training.start).model)
         if group.first:
             fields = {side: field.to_json() for side, field in zip(("source", "target"), data.fields, strict=True) if field}
             run = Run.create(out, recipe=recipe.dump(), fields=fields, fingerprint=data.fingerprint, overwrite=overwrite)

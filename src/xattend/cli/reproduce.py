@@ -84,9 +84,10 @@ def _list(as_json: bool) -> None:
 def _trials(found: Reproduction, out: Path, overrides: tuple[str, ...], data_dir: Path | None) -> dict[str, Trial]:
     from xattend.trial import Trial
 
-    trials = {
-        plan.name: Trial(plan.name, plan.recipe, (*plan.overrides, *overrides), out / plan.name, data_dir) for plan in found.plans()
-    }
+    trials = {}
+    for plan in found.plans():
+        begun = () if plan.start is None else (f"training.start={out / plan.start}",)
+        trials[plan.name] = Trial(plan.name, plan.recipe, (*plan.overrides, *begun, *overrides), out / plan.name, data_dir)
     for trial in trials.values():
         _ = trial.recipe  # a mistake shows before anything is trained
     return trials

@@ -20,11 +20,12 @@ from xattend.trial import Trial
 
 
 class Plan(NamedTuple):
-    """One training of a reproduction: what to call it, a shipped recipe, and what is set otherwise."""
+    """One training of a reproduction: what to call it, a shipped recipe, what is set otherwise, and the earlier plan whose weights it begins with."""
 
     name: str
     recipe: str
     overrides: tuple[str, ...] = ()
+    start: str | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ PAPER = {  # BLEU-1 to -4 on Flickr8k with VGG-19
     "soft": (67.0, 44.8, 29.9, 19.5), "hard": (67.0, 45.7, 31.4, 21.3), "Google NIC": (63.0, 41.0, 27.0, None),
     "log bilinear": (65.6, 42.4, 27.7, 17.7),
 }  # fmt: skip
+TUNED = (  # begins with a trained model
+    "objective.kind=expected-score", "training.together=5", "training.sentences=240", "training.tokens=16384", "encoder.dropout=0.0", "optimiser.lr=0.0001",
+    "schedule.kind=linear", "training.steps=400", "training.clip=1.0", "training.validate_every=100", "search.length_penalty=0.0",
+)  # fmt: skip
 TIMED = ("training.epochs=100.0", "training.minutes=10.0")  # the rate falls to zero with the minutes
 FINE_MEAN = ("data.source.stage=14x14", "encoder.norm=layer")
 FINE = (*FINE_MEAN, "attention.size=128")

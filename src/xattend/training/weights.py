@@ -65,11 +65,25 @@ def put(system: nn.Module, weights: dict[str, Tensor], file: Path) -> None:
 
 def load(system: nn.Module, file: Path) -> None:
     """Weights from a safetensors file into a system."""
+    put(system, _read(file), file)
+
+
+def begin(system: nn.Module, file: Path) -> None:
+    """Weights of another training to begin with. What belongs to an objective (a baseline, a count of batches) begins anew."""
+
+    def of_objective(name: str) -> bool:
+        return name.startswith("objective.")
+
+    anew = {name: tensor for name, tensor in weights_of(system).items() if of_objective(name)}
+    put(system, {**{name: tensor for name, tensor in _read(file).items() if not of_objective(name)}, **anew}, file)
+
+
+def _read(file: Path) -> dict[str, Tensor]:
     try:
         data = file.read_bytes()
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror}", file=file) from None
-    put(system, from_bytes(data, file), file)
+    return from_bytes(data, file)
 
 
 def mean(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -1,0 +1,66 @@
+"""`training.start`: a training that begins with what another has learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import xattend
+from xattend import job
+from xattend.errors import UserError
+from xattend.kept import fields_of
+from xattend.run import Run
+from xattend.training.weights import from_bytes
+
+SMALL = ("encoder.size=8", "decoder.size=8", "encoder.embedding=8", "decoder.embedding=8", "training.steps=3", "training.validate_rows=4", "data.task.rows=60")
+
+
+def trained(folder: Path, *more: str) -> Run:
+    run, result = job.start("copy", out=folder, overrides=[*SMALL, *more])
+    assert result.exit_code == 0
+    return run
+
+
+def weights(run: Run) -> dict[str, torch.Tensor]:
+    return from_bytes(run.model.read_bytes(), run.model)
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return trained(tmp_path_factory.mktemp("start") / "first")
+
+
+def test_begins_with_the_weights_and_the_vocabulary_of_a_run(first: Run, tmp_path: Path) -> None:
+    begin = f"training.start={first.path}"
+    still = trained(tmp_path / "still", begin, "optimiser.lr=1e-30", "data.task.seed=9", "training.seed=2")
+    for name, tensor in weights(first).items():
+        torch.testing.assert_close(weights(still)[name], tensor)
+    assert fields_of(still)[1].to_json() == fields_of(first)[1].to_json()
+    moved = trained(tmp_path / "moved", begin)
+    assert any(not torch.equal(weights(moved)[name], tensor) for name, tensor in weights(first).items())
+    xattend.load(moved.path)
+
+
+def test_an_objective_begins_anew(first: Run, tmp_path: Path) -> None:
+    by_score = ("objective.kind=expected-score", "objective.after=9", "objective.samples=2")
+    counted = trained(tmp_path / "counted", *by_score, f"training.start={first.path}")
+    assert int(weights(counted)["objective.batches"]) == 3
+    again = trained(tmp_path / "again", *by_score, f"training.start={counted.path}")
+    assert int(weights(again)["objective.batches"]) == 3
+
+
+def test_goes_on_without_the_run_it_began_with(first: Run, tmp_path: Path) -> None:
+    earlier = trained(tmp_path / "earlier")
+    later = trained(tmp_path / "later", f"training.start={earlier.path}")
+    (tmp_path / "earlier").rename(tmp_path / "gone")
+    assert job.resume(later.path, overrides=["training.steps=5"]).exit_code == 0
+
+
+def test_a_run_that_is_not_there_or_of_another_model(first: Run, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training\.start: .*no such directory"):
+        trained(tmp_path / "one", f"training.start={tmp_path / 'nowhere'}")
+    with pytest.raises(UserError, match="another model"):
+        trained(tmp_path / "two", f"training.start={first.path}", "decoder.size=12")
+    assert not (tmp_path / "two").exists()
