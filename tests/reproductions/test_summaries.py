@@ -152,6 +152,21 @@ def test_video_compares_the_four_rows() -> None:
     assert all(found.summary(swapped).figures["claims"].values())
 
 
+def test_captions_tuned_begin_with_the_soft_ones_and_their_minutes_add_up() -> None:
+    found = reproduction("show-attend-tell-soft")
+    starts = {plan.name: plan.start for plan in found.plans()}
+    assert starts["tuned-2"] == "soft-2"
+    assert starts["soft-2"] is None
+    bleu = {"bleu-1": 65.0, "bleu-2": 46.0, "bleu-3": 31.0}
+    outcomes = {plan.name: outcome(**bleu, **{"bleu-4": 20.0 + plan.name.startswith("tuned") + int(plan.name[-1])}) for plan in found.plans()}
+    summary = found.summary(outcomes)
+    assert summary.ours == pytest.approx(23.0)
+    table = summary.figures["table"]
+    assert table["tuned"]["minutes"] == pytest.approx(2 * table["soft"]["minutes"])
+    assert summary.figures["floors_reached"] == {"bleu-1": True, "bleu-2": True, "bleu-3": False, "bleu-4": True}
+    assert "floors" not in reproduction("show-and-tell").summary({plan.name: outcome(**{"bleu-4": 1.0}) for plan in reproduction("show-and-tell").plans()}).figures
+
+
 def test_answers_are_scored_by_what_is_asked_and_the_better_hops_count(monkeypatch: pytest.MonkeyPatch) -> None:
     found = reproduction("answer")
     sources = ["p|is the red thing small", "p|what shape is the red thing", "p|what shape is left of the red thing", "p|how many other things have the shape of the red thing"]

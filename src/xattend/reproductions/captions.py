@@ -2,7 +2,8 @@
 
 The paper's CNN is VGG-19; ours is a frozen EfficientNet-lite0. The lecture's gains (+2 BLEU for soft, +4 for hard attention) are to be measured
 here, not taken for granted: the rows differ in nothing but how they look. BLEU is a corpus's, with
-five references; models are chosen by greedy BLEU-4 on validation photos.
+five references; models are chosen by greedy BLEU-4 on validation photos. The row `tuned` begins with `soft` and is trained for some updates more
+on the expected BLEU of what it writes itself; it is compared with the paper's rows, not with the others here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TUNED = (  # begins with a trained model
     "objective.kind=expected-score", "training.together=5", "training.sentences=240", "training.tokens=16384", "encoder.dropout=0.0", "optimiser.lr=0.0001",
     "schedule.kind=linear", "training.steps=400", "training.clip=1.0", "training.validate_every=100", "search.length_penalty=0.0",
 )  # fmt: skip
-TIMED = ("training.epochs=100.0", "training.minutes=10.0")  # the rate falls to zero with the minutes
+TIMED = ("training.epochs=100.0", "training.minutes=6.0")  # the rate falls to zero with the minutes
 FINE_MEAN = ("data.source.stage=14x14", "encoder.norm=layer")
 FINE = (*FINE_MEAN, "attention.size=128")
 HARD = ("attention.kind=hard", "attention.score={kind='additive',size=256}")
@@ -46,11 +47,16 @@ class Captions(Reproduction):
     recipe: ClassVar[str]
     headline: ClassVar[str]
     rows: ClassVar[dict[str, tuple[tuple[str, ...], tuple[int, ...]]]]  # by name: what is set otherwise, and the seeds
+    begins: ClassVar[dict[str, str]] = {}  # rows that begin with the weights of another
     metric = "test BLEU-4, five references"
     seeds = SEEDS
 
     def plans(self) -> list[Plan]:
-        return [Plan(f"{row}-{seed}", self.recipe, (*changes, f"training.seed={seed}")) for row, (changes, seeds) in self.rows.items() for seed in seeds]
+        def plan(row: str, changes: tuple[str, ...], seed: int) -> Plan:
+            start = f"{self.begins[row]}-{seed}" if row in self.begins else None
+            return Plan(f"{row}-{seed}", self.recipe, (*changes, f"training.seed={seed}"), start)
+
+        return [plan(row, changes, seed) for row, (changes, seeds) in self.rows.items() for seed in seeds]
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:
         table: dict[str, dict[str, Any]] = {}
@@ -58,9 +64,12 @@ class Captions(Reproduction):
             of = [found[f"{row}-{seed}"] for seed in seeds]
             scores: dict[str, Any] = {name: statistics.mean(float(one.test[name]) for one in of) for name in SCORES if name in of[0].test}
             scores["bleu-4 by seed"] = {seed: one.test["bleu-4"] for seed, one in zip(seeds, of, strict=True)}
-            table[row] = {**scores, "minutes": statistics.mean(one.seconds for one in of) / 60}
-        reached = {name: table[self.headline][name] >= least for name, least in FLOORS.items()}
-        return Summary(table[self.headline]["bleu-4"], {"table": table, "paper": PAPER, "floors": FLOORS, "floors_reached": reached})
+            before = table[self.begins[row]]["minutes"] if row in self.begins else 0.0
+            table[row] = {**scores, "minutes": before + statistics.mean(one.seconds for one in of) / 60}
+        figures: dict[str, Any] = {"table": table, "paper": PAPER}
+        if self.floor is not None:
+            figures |= {"floors": FLOORS, "floors_reached": {name: table[self.headline][name] >= least for name, least in FLOORS.items()}}
+        return Summary(table[self.headline]["bleu-4"], figures)
 
     def plots(self, found: Mapping[str, Outcome], figures: Mapping[str, Any]) -> dict[str, Plot]:
         bars = {}
@@ -76,10 +85,11 @@ class Soft(Captions):
 
     system, paper = "soft attention over a photo, LSTM 512", "Xu et al. 2015"
     published, floor = 19.5, 21.3
-    differs = f"{DIFFERS}, label smoothing, a tenth of the penalty"
-    recipe, headline = "show-attend-tell", "soft"
+    differs = f"{DIFFERS}, label smoothing, a tenth of the penalty, mirrored photos, at last 400 updates on the expected BLEU of captions it draws"
+    recipe, headline = "show-attend-tell", "tuned"
+    begins: ClassVar = {"tuned": "soft"}
     rows: ClassVar = {
-        "soft": ((), SEEDS), "soft-minutes": (TIMED, SEEDS), "soft-14x14": (FINE, SEEDS), "soft-14x14-minutes": ((*FINE, *TIMED), SEEDS),
+        "soft": ((), SEEDS), "tuned": (TUNED, SEEDS), "soft-minutes": (TIMED, SEEDS), "soft-14x14": (FINE, SEEDS), "soft-14x14-minutes": ((*FINE, *TIMED), SEEDS),
         "soft-plain": (NO_PENALTY, (1,)), "soft-even": (("objective.penalty=1.0",), (1,)),
         "uniform": (("attention.kind=uniform", *NO_PENALTY), (1,)),
     }  # fmt: skip
