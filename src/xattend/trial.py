@@ -70,7 +70,7 @@ class Trial:
         if run.manifest.exists():
             run.verify(weights=False)
             there = recipes.load(run.recipe).resolve()  # with settings that are newer than the run
-            if _learning(there) != _learning(self.recipe) or run.fingerprint != self.data.fingerprint:
+            if learning(there) != learning(self.recipe) or run.fingerprint != self.data.fingerprint:
                 raise UserError("holds a run of another recipe or other data: choose another --out, or remove it", file=self.path)
 
     def train(self, console: Any) -> None:
@@ -153,10 +153,10 @@ class Trial:
         return max((float(line["seconds"]) for line in self.log()), default=0.0)
 
 
-def _learning(recipe: Recipe) -> str:
-    """What of a recipe says what is learned."""
+def learning(recipe: Recipe, but: Sequence[str] = ()) -> str:
+    """What of a recipe says what is learned, but some settings of training."""
     kept = {name: values for name, values in recipe.sections.items() if name not in UNTRAINED}
-    return recipes.toml_value({**kept, "training": {key: value for key, value in recipe.section("training").items() if key not in UNSEEN}})
+    return recipes.toml_value({**kept, "training": {key: value for key, value in recipe.section("training").items() if key not in (*UNSEEN, *but)}})
 
 
 def finite(metrics: dict[str, float]) -> dict[str, float | None]:

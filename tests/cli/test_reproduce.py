@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,26 @@ def test_another_search_is_scored_without_another_training(reproduce, tmp_path: 
     second = json.loads(kept.read_text())
     assert (first["search"]["max_ratio"], second["search"]["max_ratio"]) == (3.0, 0.5)
     assert second["found"]["test"]["cut"] > first["found"]["test"]["cut"] or second["found"]["test"]["cer"] != first["found"]["test"]["cer"]
+
+
+def test_a_long_table_is_filled_in_from_scores_whose_runs_are_gone(reproduce, tmp_path: Path) -> None:
+    (tmp_path / "tiny.py").write_text(PLUGIN.replace('seeds = "copy"', 'seeds, from_scores = "copy"').replace("(1, 2)", "(1, 2), True"))
+    kept, runs = tmp_path / "results/unfinished/tiny", tmp_path / "runs/reproduce-tiny"
+    assert reproduce("tiny", "--trial", "seed1", "-s", "encoder.size=8", "--out", "other").returncode == 0
+    assert not kept.exists()  # not the reproduction
+    assert reproduce("tiny", "--trial", "seed1").returncode == 0
+    assert [file.name for file in kept.iterdir()] == ["seed1.json"]
+    shutil.rmtree(runs)
+    stale = json.loads((kept / "seed1.json").read_text())
+    (kept / "seed2.json").write_text(json.dumps({**stale, "of": "another recipe"}))
+    whole = reproduce("tiny", "--figures", "pictures")
+    assert whole.returncode == 0, whole.stderr
+    assert "seed1: scored before" in whole.stderr
+    assert "training seed2" in whole.stderr
+    assert not (runs / "seed1").exists()
+    record = json.loads((tmp_path / "results/tiny.json").read_text())
+    assert record["trainings"]["seed1"]["test"] == stale["test"]
+    assert not kept.exists()  # all of it is in the record now
 
 
 def test_mistakes_are_one_line(reproduce) -> None:

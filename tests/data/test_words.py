@@ -16,14 +16,15 @@ from xattend.drawing.lettering import Arc, Lettering, Straight, printed, sampled
 from xattend.errors import UserError
 
 
-def test_single_letters_are_added_to_training_alone():
-    plain, more = rows_of("words", rows=200), rows_of("words", rows=200, singles=50)
+def test_letters_and_pairs_are_added_to_training_alone():
+    plain, more = rows_of("words", rows=200), rows_of("words", rows=200, short=50)
     assert more["train"][:200] == plain["train"]
-    assert all(len(word) == 1 and source.startswith(f"words:{word} ") for source, word in more["train"][200:])
+    assert [len(word) for _, word in more["train"][200:]] == [1, 2] * 25
+    assert all(source.startswith(f"words:{word} ") for source, word in more["train"][200:])
     assert len(more["train"]) == 250
     assert (more["validation"], more["test"]) == (plain["validation"], plain["test"])
     with pytest.raises(UserError, match="single letters are held out too"):
-        Words(singles=5, shortest=1)
+        Words(short=5, shortest=1)
 
 
 def test_no_word_is_in_two_splits_and_words_are_of_the_alphabet():

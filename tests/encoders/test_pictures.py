@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from tests.backbones.tiny import Tiny
 from xattend.encoders import CNN, Grid, Tail
+from xattend.encoders.cnn import contrasted
 from xattend.errors import UserError
 from xattend.layers.places import Places, on_grid
 from xattend.layers.positions import sinusoids
@@ -93,6 +94,26 @@ def test_norm_scale_is_a_groups_root_mean_square_and_leaves_an_empty_ground_alon
     things[0, :, 0, 0], things[1, 1, 1, 1] = 3.0, -7.0
     seen = norm(convolution(things))
     torch.testing.assert_close(seen[:, :, 5:, 5:], torch.zeros(2, 16, 3, 3))
+
+
+def test_norm_scales_own_gradient_is_that_of_the_formula() -> None:
+    from xattend.encoders.cnn import _Scaled
+
+    torch.manual_seed(1)
+    given = [torch.randn(2, 4, 3, 3, dtype=torch.float64), torch.rand(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)]
+    assert torch.autograd.gradcheck(lambda *of: _Scaled.apply(*of, 2), [one.requires_grad_() for one in given])
+    assert _Scaled.apply(given[0].bfloat16(), given[1].float(), given[2].float(), 2).dtype is torch.bfloat16  # what convolutions gave, they get
+
+
+def test_ink_is_bright_whatever_it_is_written_with() -> None:
+    ground = torch.full((1, 1, 6, 10), 0.5)
+    ground[..., ::2] += 0.01
+    light, dark = ground.clone(), ground.clone()
+    light[..., 2:4, 2:8], dark[..., 2:4, 2:8] = 0.9, 0.1
+    for picture in (light, dark):
+        seen = contrasted(picture, "ink")
+        assert seen[..., 2:4, 2:8].min() > seen[..., :2, :].abs().max()
+    assert contrasted(dark, "even")[..., 2:4, 2:8].max() < 0
 
 
 @pytest.mark.parametrize(("strides", "cell"), [([2, 2, 2], 8), ([3, 1], 3), ([4], 4)])

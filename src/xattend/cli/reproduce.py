@@ -15,6 +15,7 @@ from xattend.errors import UserError
 
 if TYPE_CHECKING:
     from xattend.reproductions import Outcome, Reproduction, Summary
+    from xattend.reproductions.unfinished import Unfinished
     from xattend.trial import Trial
 
 
@@ -36,7 +37,7 @@ def command(
     """Train what a paper's figure needs, to its end, and print our figure beside the paper's and the floor.
 
     Without NAME: what can be reproduced. The same command goes on where it was stopped, and trainings that have ended are not done
-    again. With -s every training is changed alike, and the figure is not the reproduction's: results/NAME.json says so.
+    again; of long tables their scores are kept in results/unfinished until all are there. With -s every training is changed alike, and the figure is not the reproduction's: results/NAME.json says so.
 
     \b
     xattend reproduce
@@ -53,15 +54,19 @@ def command(
     for wanted in only:
         if wanted not in trials:
             raise UserError(f"--trial {wanted}: the trainings of {name} are {', '.join(trials)}")
-    outcomes = {label: _carried_out(trial, found.variants) for label, trial in trials.items() if not only or label in only}
+    from xattend.reproductions.unfinished import Unfinished
+    from xattend.run import to_json, write_atomic
+
+    unfinished = Unfinished(results / "unfinished" / name) if found.from_scores and not overrides else None
+    outcomes = {label: _carried_out(trial, found.variants, unfinished) for label, trial in trials.items() if not only or label in only}
     if len(outcomes) < len(trials):
         click.echo(f"{len(outcomes)} of {len(trials)} trainings done; without --trial the figure is made from all of them", err=True)
         return
     record = _record(name, found, outcomes, overrides)
-    from xattend.run import to_json, write_atomic
-
     results.mkdir(parents=True, exist_ok=True)
     write_atomic(results / f"{name}.json", to_json(record))
+    if unfinished is not None:
+        unfinished.clear()
     if figures is not None:
         _draw(found, outcomes, record, figures, figure_format)
     click.echo(json.dumps(record, ensure_ascii=False) if as_json else _said(record))
@@ -93,14 +98,19 @@ def _trials(found: Reproduction, out: Path, overrides: tuple[str, ...], data_dir
     return trials
 
 
-def _carried_out(trial: Trial, variants: bool) -> Outcome:
+def _carried_out(trial: Trial, variants: bool, unfinished: Unfinished | None) -> Outcome:
     """Trained and scored, or what was found when it was. The scores lie beside the run, so that test rows are decoded once."""
     from rich.console import Console
 
     from xattend.reproductions import Outcome
+    from xattend.reproductions.base import learning_curve
     from xattend.trial import finite
 
     console = Console(stderr=True)
+    before = unfinished.get(trial) if unfinished is not None else None
+    if before is not None:
+        console.print(f"{trial.name}: scored before", highlight=False, markup=False)
+        return before
     trial.check_place()
     console.print(f"training {trial.name}", highlight=False, markup=False)
     trial.train(console)
@@ -109,7 +119,10 @@ def _carried_out(trial: Trial, variants: bool) -> Outcome:
         return {split: finite(trial.scores(split, variants=variants).to_json()) for split in ("validation", "test") if split in trial.data.splits}
 
     found = trial.kept("scores", scored)
-    return Outcome(trial, found.get("validation", {}), found.get("test", {}), trial.seconds)
+    outcome = Outcome(trial, found.get("validation", {}), found.get("test", {}), trial.seconds, learning_curve(trial))
+    if unfinished is not None:
+        unfinished.put(outcome, _commit())
+    return outcome
 
 
 def _record(name: str, found: Reproduction, outcomes: dict[str, Outcome], overrides: tuple[str, ...]) -> dict[str, Any]:

@@ -30,12 +30,14 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A plan carried out: the trained trial, its scores on validation and test rows, the seconds of its training."""
+    """A plan carried out: the trained trial, its scores on validation and test rows, the seconds of its training, and the metric that its model was
+    chosen by against passes over the data."""
 
     trial: Trial
     validation: dict[str, Any]
     test: dict[str, Any]
     seconds: float
+    curve: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Reproduction:
     differs: ClassVar[str] = ""  # from the paper
     seeds: ClassVar[tuple[int, ...]] = (1,)
     variants: ClassVar[bool] = False  # whether rows with one source are one question with several right answers
+    from_scores: ClassVar[bool] = False  # whether `summary` needs scores alone: then a long table can be filled in bit by bit (unfinished.py)
     registered_name: ClassVar[str]
 
     def plans(self) -> list[Plan]:
@@ -81,12 +84,13 @@ class Reproduction:
 def learning_curves(found: Mapping[str, Outcome]) -> Plot:
     """The metric that each training was chosen by, on validation rows, against passes over the data."""
     metric = next(iter(found.values())).trial.recipe.training.metric
-    lines = {}
-    for label, one in found.items():
-        points = [(line["epoch"], line[f"validation_{metric}"]) for line in one.trial.log() if f"validation_{metric}" in line]
-        if points:
-            lines[label] = points
-    return Plot("Validation", "passes over the data", metric, lines)
+    return Plot("Validation", "passes over the data", metric, {label: one.curve for label, one in found.items() if one.curve})
+
+
+def learning_curve(trial: Trial) -> list[tuple[float, float]]:
+    """That of one training, from what it wrote down."""
+    metric = f"validation_{trial.recipe.training.metric}"
+    return [(line["epoch"], line[metric]) for line in trial.log() if metric in line]
 
 
 class OneRecipe(Reproduction):

@@ -49,7 +49,7 @@ class Captions(Reproduction):
     rows: ClassVar[dict[str, tuple[tuple[str, ...], tuple[int, ...]]]]  # by name: what is set otherwise, and the seeds
     begins: ClassVar[dict[str, str]] = {}  # rows that begin with the weights of another
     metric = "test BLEU-4, five references"
-    seeds = SEEDS
+    seeds, from_scores = SEEDS, True
 
     def plans(self) -> list[Plan]:
         def plan(row: str, changes: tuple[str, ...], seed: int) -> Plan:

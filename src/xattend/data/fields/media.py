@@ -40,8 +40,12 @@ class Collator:
 
     def __call__(self, rows: Sequence[Ids]) -> Padded:
         keys = [np.asarray(row, "<i4").tobytes() for row in rows]
-        records = {key: self.store[key] for key in set(keys)}
-        return padded([records[key] for key in keys])._replace(first_B=first_of(keys))
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        once = padded([self.store[key] for key in places])
+        if len(places) == len(keys):
+            return once._replace(first_B=first_of(keys))
+        row_B = torch.tensor([places[key] for key in keys])
+        return Padded(once.values[row_B], once.mask_BS[row_B], first_B=first_of(keys))
 
 
 def padded(records: Sequence[Array]) -> Padded:

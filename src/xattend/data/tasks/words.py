@@ -50,14 +50,15 @@ class Words(Task):
         alphabet: Annotated[str, "letters and digits that words are made of, in lower case"] = KNOWN,
         shortest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at least"] = 3,
         longest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at most"] = 9,
-        singles: Annotated[int, pydantic.Field(ge=0), "training rows more, that show a single letter"] = 0,
+        short: Annotated[int, pydantic.Field(ge=0), "training rows more, with fewer letters than `shortest`: one, two, ..., one again"] = 0,
         rows: Rows = 10_000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
         letters = spelling.letters(alphabet, shortest, longest)
-        if singles and shortest == 1:
-            raise UserError("'singles' are for training alone, and with shortest = 1 single letters are held out too: set one of them otherwise")
-        self.curved, self.seed, self.singles, self.letters = curved, seed, singles, letters
+        if short and shortest == 1:
+            raise UserError("'short' rows are for training alone, and with shortest = 1 single letters are held out too: set one of them otherwise")
+        self.curved, self.seed, self.letters = curved, seed, letters
+        self.short = [1 + row % (shortest - 1) for row in range(short)]
         self.faces = faces.chosen(fonts)
         height, width = (48, 160) if curved else (32, 100)
         self.size = f"{height}x{width}"
@@ -71,7 +72,7 @@ class Words(Task):
         rows: dict[str, list[tuple[str, str]]] = {split: [] for split in self.sizes}
         for split, word in spelling.dealt(self.sizes, lambda: self.speller.spell(draw), "words"):
             rows[split].append(self._row(draw, word))
-        rows["train"] += [self._row(draw, draw.choice(self.letters)) for _ in range(self.singles)]
+        rows["train"] += [self._row(draw, "".join(draw.choice(self.letters) for _ in range(letters))) for letters in self.short]
         return {split: iter(found) for split, found in rows.items()}
 
     def _row(self, draw: Random, word: str) -> tuple[str, str]:
