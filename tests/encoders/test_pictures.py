@@ -117,8 +117,8 @@ def test_ink_is_bright_whatever_it_is_written_with() -> None:
 
 
 @pytest.mark.parametrize(("strides", "cell"), [([2, 2, 2], 8), ([3, 1], 3), ([4], 4)])
-def test_close_fields_reach_as_far_on_every_side_of_a_place(strides: list[int], cell: int) -> None:
-    encoder = CNN(Space(features=(1, 64, 64)), size=4, widths=[4] * len(strides), strides=strides, depth=2, norm="none", fields="close")  # type: ignore[arg-type]
+def test_centred_fields_reach_as_far_on_every_side_of_a_place(strides: list[int], cell: int) -> None:
+    encoder = CNN(Space(features=(1, 64, 64)), size=4, widths=[4] * len(strides), strides=strides, depth=2, norm="none", fields="centred")  # type: ignore[arg-type]
     for block in encoder.blocks:  # so that no rectifier hides a pixel
         for convolution in (block[0], block[2]):
             torch.nn.init.constant_(convolution.weight, 0.1)

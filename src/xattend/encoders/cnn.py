@@ -8,9 +8,9 @@ A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 
 `contrast = "even"` takes from each channel of a picture its median, which is the ground's, and divides by the standard deviation of the pixels:
 light letters and faint ones look alike then, and are learnt sooner; `"ink"` also turns pictures over whose ink is darker than the ground. `norm` normalises groups of channels of one picture (Wu and He 2018), so that
 what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too,
-which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. Where a place's neighbours
-know as much as the place itself, an attention may as well look beside a thing: `fields = "close"` looks only once a block beyond a place, through a
-window of twice the stride that has the place in its middle (3 x 3 with a stride of 2 has it at the corner), and 1 x 1 otherwise. `rows = "pool"` keeps the
+which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. A 3 x 3 window with a
+stride of 2 has the new place at a corner, so that looks are drawn half a place away from what was seen; `fields = "centred"` looks through windows of twice
+the stride, with the place in the middle. `rows = "pool"` keeps the
 largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
 the last state of an LSTM over the largest values of each column. Of a film every frame is read by itself, and the grid is (frames, h, w).
 
@@ -41,7 +41,7 @@ GROUP = 8  # channels that are normalised together
 FLAT = 1e-3  # a picture of one shade has no contrast to even out
 Positive = Annotated[int, pydantic.Field(ge=1)]
 Norm = Literal["group", "scale", "none"]
-Fields = Literal["wide", "close"]
+Fields = Literal["corner", "centred"]
 Contrast = Literal["kept", "even", "ink"]
 Stride = Positive | Annotated[list[Positive], pydantic.Field(min_length=2, max_length=2)]
 
@@ -91,7 +91,7 @@ class _ScaleNorm(nn.Module):
 
 def _strided(before: int, width: int, stride: tuple[int, int], fields: Fields, *, bias: bool) -> nn.Conv2d:
     """The first convolution of a block, which makes the grid coarser."""
-    if fields == "wide":
+    if fields == "corner":
         return nn.Conv2d(before, width, 3, stride, 1, bias=bias)
     rows, columns = (2 * step + step % 2 for step in stride)  # as many pixels more on either side of a place
     return nn.Conv2d(before, width, (rows, columns), stride, ((rows - stride[0]) // 2, (columns - stride[1]) // 2), bias=bias)
@@ -104,8 +104,7 @@ class _Block(nn.Sequential):
         layers: list[nn.Module] = []
         for number in range(depth):
             bias = norm == "none"  # with a norm behind it a bias would have no effect: the norm has its own
-            sees = 3 if fields == "wide" else 1
-            layers.append(nn.Conv2d(width, width, sees, 1, sees // 2, bias=bias) if number else _strided(before, width, stride, fields, bias=bias))
+            layers.append(nn.Conv2d(width, width, 3, 1, 1, bias=bias) if number else _strided(before, width, stride, fields, bias=bias))
             if norm != "none":
                 kind = nn.GroupNorm if norm == "group" else _ScaleNorm
                 layers.append(kind(math.gcd(width, max(1, width // GROUP)), width))
@@ -139,9 +138,9 @@ class CNN(Encoder):
         size: Annotated[int, "width of the states"] = 256,
         widths: Annotated[list[Positive], pydantic.Field(min_length=1), "channels of each block"] = [32, 64, 128],  # noqa: B006
         strides: Annotated[list[Stride], "of each block: one number, or [rows, columns]"] = [2, 2, 2],  # noqa: B006
-        depth: Annotated[Positive, "convolutions a block"] = 1,
+        depth: Annotated[Positive | list[Positive], "convolutions a block: one number, or one for each"] = 1,
         norm: Annotated[Norm, "what is done to groups of channels of a picture: mean 0 and variance 1, mean square 1, or nothing"] = "group",
-        fields: Annotated[Fields, "what a place sees: 3 x 3 places at every convolution, or little more than what it lies over"] = "wide",
+        fields: Annotated[Fields, "what a stride looks through: 3 x 3, with the new place at a corner, or twice the stride, with it in the middle"] = "corner",
         rows: Annotated[Literal["keep", "pool"], "keep both axes, or pool the height away"] = "keep",
         contrast: Annotated[
             Contrast, "pixels as they are; less their channel's median and by the picture's standard deviation; or that, and light ink as dark ink"
@@ -153,12 +152,15 @@ class CNN(Encoder):
         super().__init__()
         if len(widths) != len(strides):
             raise UserError(f"encoder.widths has {len(widths)} blocks and encoder.strides {len(strides)}: give one stride a block")
+        depths = [depth] * len(widths) if isinstance(depth, int) else depth
+        if len(widths) != len(depths):
+            raise UserError(f"encoder.widths has {len(widths)} blocks and encoder.depth {len(depths)}: give one number a block, or one for all")
         channels, height, width = space.frames()
         blocks: list[nn.Module] = []
-        for before, after, given in zip([channels, *widths], widths, strides):
+        for before, after, given, deep in zip([channels, *widths], widths, strides, depths):
             stride = (given, given) if isinstance(given, int) else (given[0], given[1])
-            blocks.append(_Block(before, after, stride, depth, norm, fields, dropout))
-            height, width = (side // by if fields == "close" else -(-side // by) for side, by in zip((height, width), stride))
+            blocks.append(_Block(before, after, stride, deep, norm, fields, dropout))
+            height, width = (side // by if fields == "centred" else -(-side // by) for side, by in zip((height, width), stride))
         self.size = size
         self.rows, self.contrast = rows, contrast
         self.grid = (1 if rows == "pool" else height, width)
