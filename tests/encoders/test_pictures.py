@@ -118,15 +118,15 @@ def test_ink_is_bright_whatever_it_is_written_with() -> None:
 
 @pytest.mark.parametrize(("strides", "cell"), [([2, 2, 2], 8), ([3, 1], 3), ([4], 4)])
 def test_centred_fields_reach_as_far_on_every_side_of_a_place(strides: list[int], cell: int) -> None:
-    encoder = CNN(Space(features=(1, 64, 64)), size=4, widths=[4] * len(strides), strides=strides, depth=2, norm="none", fields="centred")  # type: ignore[arg-type]
+    encoder = CNN(Space(features=(1, 96, 96)), size=4, widths=[4] * len(strides), strides=strides, depth=2, norm="none", fields="centred")  # type: ignore[arg-type]
     for block in encoder.blocks:  # so that no rectifier hides a pixel
         for convolution in (block[0], block[2]):
             torch.nn.init.constant_(convolution.weight, 0.1)
-    values = torch.ones(1, 1, 1, 64, 64, requires_grad=True)
-    encoder(Padded(values, torch.ones(1, 1, dtype=torch.bool))).states_BSD[0, 3 * encoder.grid[1] + 2].sum().backward()
+    values = torch.ones(1, 1, 1, 96, 96, requires_grad=True)
+    encoder(Padded(values, torch.ones(1, 1, dtype=torch.bool))).states_BSD[0, 5 * encoder.grid[1] + 4].sum().backward()
     assert values.grad is not None
     seen = values.grad[0, 0, 0] != 0
-    for place, line in ((3, seen.any(dim=1)), (2, seen.any(dim=0))):
+    for place, line in ((5, seen.any(dim=1)), (4, seen.any(dim=0))):
         pixels = line.nonzero().flatten().tolist()
         assert pixels[0] <= place * cell
         assert place * cell - pixels[0] == pixels[-1] + 1 - (place + 1) * cell
@@ -143,6 +143,8 @@ def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:
 def test_cnn_settings_that_do_not_fit() -> None:
     with pytest.raises(UserError, match=r"2 blocks and encoder\.strides 1"):
         CNN(Space(features=(3, 8, 8)), widths=[8, 8], strides=[2])
+    with pytest.raises(UserError, match=r"2 blocks and encoder\.depth 1"):
+        CNN(Space(features=(3, 8, 8)), widths=[8, 8], strides=[2, 2], depth=[1])
     with pytest.raises(UserError, match="reads pictures"):
         CNN(Space(vocabulary=9))
 
