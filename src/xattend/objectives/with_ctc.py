@@ -3,7 +3,7 @@
     L = (1 - weight) L_main + weight L_ctc,   L_ctc = -log p(y | encoder's states)
 
 CTC knows only ways that go forward, so the encoder learns early to hear in order, and the attention finds its diagonal sooner. Beside the output
-layer of CTC nothing is added, and decoding does not use it. Rows with more labels than positions have no L_ctc: they are counted as `impossible`.
+layer of CTC nothing is added, and decoding does not use it. A picture is read column by column from the left, the largest value of each state in a column. Rows with more labels than positions have no L_ctc: they are counted as `impossible`.
 In evaluation it is the main objective's negative log-likelihood alone.
 
     [objective]
@@ -20,8 +20,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
+import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from xattend import registry
 from xattend.decoders.base import Decoder
@@ -56,7 +57,17 @@ class WithCTC(Objective):
             return loss
         if self.output is None:
             raise UserError("objective \"with-ctc\" was given no widths: its system must call objective.wire(memory size, vocabulary)")
-        log_y_BSV = self.output(memory.states_BSD).float().log_softmax(dim=-1)
-        heard, impossible = ctc_loss(log_y_BSV, memory.mask_BS, target)
+        states_BSD, mask_BS = in_line(memory)
+        heard, impossible = ctc_loss(self.output(states_BSD).float().log_softmax(dim=-1), mask_BS, target)
         parts = {**loss.parts, "ctc": float(heard.detach()), **({"impossible": float(impossible)} if impossible else {})}
         return replace(loss, total=(1 - self.weight) * loss.total + self.weight * heard, parts=parts)
+
+
+def in_line(memory: Memory) -> tuple[Tensor, Tensor]:
+    """States in the order that they are read in, and which are real: [B, S, D] and [B, S], or of a picture [B, columns, D] and [B, columns]."""
+    if len(memory.grid) != 2:
+        return memory.states_BSD, memory.mask_BS
+    real_BRC = memory.mask_BS.view(-1, *memory.grid)
+    states_BRCD = memory.states_BSD.view(*real_BRC.shape, -1).masked_fill(~real_BRC[..., None], torch.finfo(memory.states_BSD.dtype).min)
+    real_BC = real_BRC.any(dim=1)
+    return states_BRCD.amax(dim=1).masked_fill(~real_BC[:, :, None], 0.0), real_BC
