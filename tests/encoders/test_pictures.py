@@ -37,7 +37,7 @@ def test_cnn_is_convolutions_row_by_row() -> None:
 
 
 def test_columns_are_read_from_left_to_right_by_an_lstm() -> None:
-    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], columns=True).eval()
+    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], summary="columns").eval()
     source = pictures(2, 1, 6, 8)
     map_BCHW = encoder.blocks(source.values[:, 0] * 2 - 1)
     assert encoder.reader is not None
@@ -51,8 +51,16 @@ def test_columns_are_read_from_left_to_right_by_an_lstm() -> None:
     torch.testing.assert_close(memory.states_BSD, mean(source).states_BSD)  # the places are what they were
 
 
+def test_the_largest_value_of_each_channel_is_a_summary() -> None:
+    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], summary="largest").eval()
+    source = pictures(2, 1, 6, 8)
+    map_BCHW = encoder.blocks(source.values[:, 0] * 2 - 1)
+    assert encoder.whole is not None
+    torch.testing.assert_close(encoder(source).summary_BD, encoder.whole(map_BCHW.flatten(2).max(dim=2).values))
+
+
 def test_columns_of_a_films_padding_are_not_read() -> None:
-    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], columns=True).eval()
+    encoder = CNN(Space(features=(1, 6, 8)), size=4, widths=[8], strides=[2], summary="columns").eval()
     frames = torch.rand(1, 3, 1, 6, 8)
     two = encoder(Padded(frames[:, :2], torch.ones(1, 2, dtype=torch.bool)))
     padded = encoder(Padded(frames, torch.tensor([[True, True, False]])))

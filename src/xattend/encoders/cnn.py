@@ -11,8 +11,9 @@ what a picture becomes never depends on which others share its batch. But the me
 which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. A 3 x 3 window with a
 stride of 2 has the new place at a corner, so that looks are drawn half a place away from what was seen; `fields = "centred"` looks through windows of twice
 the stride, with the place in the middle. `rows = "pool"` keeps the
-largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `columns` reads a picture as Li et al. 2019 do, column by column, before anything is looked at: the summary is then
-the last state of an LSTM over the largest values of each column. Of a film every frame is read by itself, and the grid is (frames, h, w).
+largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `summary` is by default the mean of the
+states, in which little is left of a thing that covers few places; `"largest"` is a layer on the largest value of each channel, `"columns"` the last state
+of an LSTM over the largest values of each column, which reads a picture from the left before anything is looked at (Li et al. 2019). Of a film every frame is read by itself, and the grid is (frames, h, w).
 
 >>> encoder = CNN(Space(features=(3, 16, 16)), size=4, widths=[8, 8], strides=[2, 2])
 >>> memory = encoder(Padded(torch.rand(2, 1, 3, 16, 16), torch.ones(2, 1).bool()))
@@ -145,7 +146,10 @@ class CNN(Encoder):
         contrast: Annotated[
             Contrast, "pixels as they are; less their channel's median and by the picture's standard deviation; or that, and light ink as dark ink"
         ] = "kept",
-        columns: Annotated[bool, "read column by column for the summary, instead of taking the mean of the states"] = False,
+        summary: Annotated[
+            Literal["mean", "largest", "columns"],
+            "of the whole picture: the mean of the states, a layer on the largest value of each channel, or an LSTM over the largest of each column",
+        ] = "mean",
         positions: Annotated[places.Kind, "where a place lies, added to its state"] = "none",
         dropout: Annotated[float, "behind each block and on the states"] = 0.0,
     ) -> None:  # fmt: skip
@@ -167,7 +171,8 @@ class CNN(Encoder):
         self.blocks = nn.Sequential(*blocks)
         self.project = nn.Linear(widths[-1], size)
         self.places = places.Places(positions, self.grid, size)
-        self.reader = Stack("lstm", widths[-1], size) if columns else None
+        self.reader = Stack("lstm", widths[-1], size) if summary == "columns" else None
+        self.whole = nn.Linear(widths[-1], size) if summary == "largest" else None
         self.dropout = Dropout(dropout)
 
     def forward(self, source: Padded) -> Memory:
@@ -178,11 +183,16 @@ class CNN(Encoder):
             map_NCHW = map_NCHW.amax(dim=2, keepdim=True)
         states_BSD = self.places(self.project(map_NCHW.flatten(2).transpose(1, 2)).reshape(batch, -1, self.size))
         mask_BS = source.mask_BS.repeat_interleave(self.grid[0] * self.grid[1], dim=1)
-        summary_BD = masked_mean(states_BSD, mask_BS) if self.reader is None else self._read(self.reader, map_NCHW, source.mask_BS)
+        summary_BD = self._summary(states_BSD, mask_BS, map_NCHW, source.mask_BS)
         grid = self.grid if frames == 1 else (frames, *self.grid)
         return Memory(self.dropout(states_BSD), mask_BS, self.dropout(summary_BD), grid)
 
-    def _read(self, reader: Stack, map_NCHW: Tensor, mask_BS: Tensor) -> Tensor:
-        """What is known at the right edge; of a film, the mean over its frames."""
-        read_NWD, _ = reader.unroll(map_NCHW.amax(dim=2).transpose(1, 2), reader.start(len(map_NCHW)))
-        return masked_mean(read_NWD[:, -1].view(*mask_BS.shape, self.size), mask_BS)
+    def _summary(self, states_BSD: Tensor, mask_BS: Tensor, map_NCHW: Tensor, frames_BF: Tensor) -> Tensor:
+        """Of the whole picture; of a film, the mean over its frames."""
+        if self.whole is not None:
+            seen_ND: Tensor = self.whole(map_NCHW.amax(dim=(2, 3)))
+        elif self.reader is not None:  # what is known at the right edge
+            seen_ND = self.reader.unroll(map_NCHW.amax(dim=2).transpose(1, 2), self.reader.start(len(map_NCHW)))[0][:, -1]
+        else:
+            return masked_mean(states_BSD, mask_BS)
+        return masked_mean(seen_ND.view(*frames_BF.shape, self.size), frames_BF)
