@@ -124,20 +124,22 @@ def test_ink_is_bright_whatever_it_is_written_with() -> None:
     assert contrasted(dark, "even")[..., 2:4, 2:8].max() < 0
 
 
-@pytest.mark.parametrize(("strides", "cell"), [([2, 2, 2], 8), ([3, 1], 3), ([4], 4)])
-def test_centred_fields_reach_as_far_on_every_side_of_a_place(strides: list[int], cell: int) -> None:
+@pytest.mark.parametrize(("strides", "off"), [([2, 2, 2], 0.5), ([2, 2], 0.5), ([3, 1], 0.0), ([2, [2, 1], 2, 1], 0.5)])
+def test_what_a_place_sees_lies_around_it(strides: list[int | list[int]], off: float) -> None:
     encoder = CNN(Space(features=(1, 96, 96)), size=4, widths=[4] * len(strides), strides=strides, depth=2, norm="none", fields="centred")  # type: ignore[arg-type]
-    for block in encoder.blocks:  # so that no rectifier hides a pixel
-        for convolution in (block[0], block[2]):
-            torch.nn.init.constant_(convolution.weight, 0.1)
+    for layer in encoder.modules():  # so that no rectifier hides a pixel
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.constant_(layer.weight, 0.1)
     values = torch.ones(1, 1, 1, 96, 96, requires_grad=True)
-    encoder(Padded(values, torch.ones(1, 1, dtype=torch.bool))).states_BSD[0, 5 * encoder.grid[1] + 4].sum().backward()
+    row, column = (side // 2 for side in encoder.grid)
+    encoder(Padded(values, torch.ones(1, 1, dtype=torch.bool))).states_BSD[0, row * encoder.grid[1] + column].sum().backward()
     assert values.grad is not None
     seen = values.grad[0, 0, 0] != 0
-    for place, line in ((5, seen.any(dim=1)), (4, seen.any(dim=0))):
-        pixels = line.nonzero().flatten().tolist()
-        assert pixels[0] <= place * cell
-        assert place * cell - pixels[0] == pixels[-1] + 1 - (place + 1) * cell
+    for place, line, places in ((row, seen.any(dim=1), encoder.grid[0]), (column, seen.any(dim=0), encoder.grid[1])):
+        pixels, cell = line.nonzero().flatten().tolist(), 96 // places
+        assert pixels[0] > 0
+        assert pixels[-1] < 95
+        assert abs((pixels[0] + pixels[-1]) / 2 - (place * cell + (cell - 1) / 2)) <= off
 
 
 def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:

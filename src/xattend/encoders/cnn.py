@@ -9,8 +9,8 @@ A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 
 light letters and faint ones look alike then, and are learnt sooner; `"ink"` also turns pictures over whose ink is darker than the ground. `norm` normalises groups of channels of one picture (Wu and He 2018), so that
 what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too,
 which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. A 3 x 3 window with a
-stride of 2 has the new place at a corner, so that looks are drawn half a place away from what was seen; `fields = "centred"` looks through windows of twice
-the stride, with the place in the middle. `rows = "pool"` keeps the
+stride of 2 has its middle over the first of the two pixels of a place, and with three of them what place i sees has its middle at pixel 8 i instead of 8 i + 3.5: a look is drawn half a place
+away from what was seen. `fields = "centred"` pads some of them otherwise, which leaves half a pixel. `rows = "pool"` keeps the
 largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `summary` is by default the mean of the
 states, in which little is left of a thing that covers few places; `"largest"` is a layer on the largest value of each channel, `"columns"` the last state
 of an LSTM over the largest values of each column, which reads a picture from the left before anything is looked at (Li et al. 2019). Of a film every frame is read by itself, and the grid is (frames, h, w).
@@ -24,6 +24,8 @@ of an LSTM over the largest values of each column, which reads a picture from th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -90,22 +92,35 @@ class _ScaleNorm(nn.Module):
         return scaled
 
 
-def _strided(before: int, width: int, stride: tuple[int, int], fields: Fields, *, bias: bool) -> nn.Conv2d:
-    """The first convolution of a block, which makes the grid coarser."""
-    if fields == "corner":
-        return nn.Conv2d(before, width, 3, stride, 1, bias=bias)
-    rows, columns = (2 * step + step % 2 for step in stride)  # as many pixels more on either side of a place
-    return nn.Conv2d(before, width, (rows, columns), stride, ((rows - stride[0]) // 2, (columns - stride[1]) // 2), bias=bias)
+def _leading(strides: Sequence[int]) -> list[int]:
+    """How much each 3 x 3 convolution with a stride is padded before the first pixel, 1 or 0, so that places lie over what they see.
+
+    A window padded by p has its middle at pixel stride i + 1 - p of the map before it, and place i has its own at stride i + (stride - 1) / 2: half a place too
+    early for p = 1 and a stride of 2, half a place too late for p = 0. Of all choices the one where these add up to the least.
+
+    >>> _leading([2, 2, 2]), _leading([2, 1])
+    ([1, 1, 0], [1, 1])
+    """
+
+    def off(padded: Iterable[int]) -> float:
+        total, pixels = 0.0, 1
+        for stride, before in zip(strides, padded, strict=True):
+            total += pixels * (1 - before - (stride - 1) / 2)
+            pixels *= stride
+        return abs(total)
+
+    return list(min(product((1, 0), repeat=len(strides)), key=off))
 
 
 class _Block(nn.Sequential):
-    """Convolutions of one width, the first with a stride."""
+    """3 x 3 convolutions of one width, the first with a stride, and padded so much above and on the left."""
 
-    def __init__(self, before: int, width: int, stride: tuple[int, int], depth: int, norm: Norm, fields: Fields, dropout: float) -> None:
-        layers: list[nn.Module] = []
+    def __init__(self, before: int, width: int, stride: tuple[int, int], leading: tuple[int, int], depth: int, norm: Norm, dropout: float) -> None:
+        top, left = leading
+        layers: list[nn.Module] = [] if leading == (1, 1) else [nn.ZeroPad2d((left, 2 - left, top, 2 - top))]
         for number in range(depth):
             bias = norm == "none"  # with a norm behind it a bias would have no effect: the norm has its own
-            layers.append(nn.Conv2d(width, width, 3, 1, 1, bias=bias) if number else _strided(before, width, stride, fields, bias=bias))
+            layers.append(nn.Conv2d(width if number else before, width, 3, 1 if number else stride, 1 if number or not layers else 0, bias=bias))
             if norm != "none":
                 kind = nn.GroupNorm if norm == "group" else _ScaleNorm
                 layers.append(kind(math.gcd(width, max(1, width // GROUP)), width))
@@ -141,7 +156,7 @@ class CNN(Encoder):
         strides: Annotated[list[Stride], "of each block: one number, or [rows, columns]"] = [2, 2, 2],  # noqa: B006
         depth: Annotated[Positive | list[Positive], "convolutions a block: one number, or one for each"] = 1,
         norm: Annotated[Norm, "what is done to groups of channels of a picture: mean 0 and variance 1, mean square 1, or nothing"] = "group",
-        fields: Annotated[Fields, "what a stride looks through: 3 x 3, with the new place at a corner, or twice the stride, with it in the middle"] = "corner",
+        fields: Annotated[Fields, "where windows with a stride lie: their middle over the first pixel of a place, or so that what a place sees lies around it"] = "corner",
         rows: Annotated[Literal["keep", "pool"], "keep both axes, or pool the height away"] = "keep",
         contrast: Annotated[
             Contrast, "pixels as they are; less their channel's median and by the picture's standard deviation; or that, and light ink as dark ink"
@@ -160,11 +175,12 @@ class CNN(Encoder):
         if len(widths) != len(depths):
             raise UserError(f"encoder.widths has {len(widths)} blocks and encoder.depth {len(depths)}: give one number a block, or one for all")
         channels, height, width = space.frames()
+        steps = [(given, given) if isinstance(given, int) else (given[0], given[1]) for given in strides]
+        above, left = (_leading(of) if fields == "centred" else [1] * len(of) for of in zip(*steps))
         blocks: list[nn.Module] = []
-        for before, after, given, deep in zip([channels, *widths], widths, strides, depths):
-            stride = (given, given) if isinstance(given, int) else (given[0], given[1])
-            blocks.append(_Block(before, after, stride, deep, norm, fields, dropout))
-            height, width = (side // by if fields == "centred" else -(-side // by) for side, by in zip((height, width), stride))
+        for before, after, step, *leading, deep in zip([channels, *widths], widths, steps, above, left, depths):
+            blocks.append(_Block(before, after, step, (leading[0], leading[1]), deep, norm, dropout))
+            height, width = -(-height // step[0]), -(-width // step[1])
         self.size = size
         self.rows, self.contrast = rows, contrast
         self.grid = (1 if rows == "pool" else height, width)
