@@ -10,7 +10,8 @@ light letters and faint ones look alike then, and are learnt sooner; `"ink"` als
 what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too,
 which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. A 3 x 3 window with a
 stride of 2 has its middle over the first of the two pixels of a place, and with three of them what place i sees has its middle at pixel 8 i instead of 8 i + 3.5: a look is drawn half a place
-away from what was seen. `fields = "centred"` pads some of them otherwise, which leaves half a pixel. `rows = "pool"` keeps the
+away from what was seen. `fields = "centred"` pads some of them otherwise, which leaves half a pixel. `figure` leaves places out that show the ground alone, so that looks are divided
+among things from the first update on. `rows = "pool"` keeps the
 largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `summary` is by default the mean of the
 states, in which little is left of a thing that covers few places; `"largest"` is a layer on the largest value of each channel, `"columns"` the last state
 of an LSTM over the largest values of each column, which reads a picture from the left before anything is looked at (Li et al. 2019). Of a film every frame is read by itself, and the grid is (frames, h, w).
@@ -143,6 +144,20 @@ def contrasted(pixels_NCHW: Tensor, contrast: Contrast) -> Tensor:
     return even_NCHW * torch.where(even_NCHW.mean(dim=(1, 2, 3), keepdim=True) < 0, -1.0, 1.0)
 
 
+def figures(even_NCHW: Tensor, grid: tuple[int, int], least: float) -> Tensor:
+    """Which places of a grid are figure, [N, S]: at least such a share of their pixels lies a standard deviation or more off the ground. All places of a
+    picture that has none.
+
+    >>> picture = torch.zeros(1, 1, 4, 4)
+    >>> picture[..., :2, :3] = 2.0
+    >>> figures(picture, (2, 2), 0.6).tolist(), figures(picture, (2, 2), 0.5).tolist()
+    ([[True, False, False, False]], [[True, True, False, False]])
+    """
+    off_N1HW = (even_NCHW.abs().amax(dim=1, keepdim=True) >= 1).float()
+    figure_NS = nn.functional.adaptive_avg_pool2d(off_N1HW, grid).flatten(1) >= least
+    return figure_NS | ~figure_NS.any(dim=1, keepdim=True)
+
+
 @register("encoder", "cnn")
 class CNN(Encoder):
     """3 x 3 convolutions from pixels to a grid of states."""
@@ -161,6 +176,9 @@ class CNN(Encoder):
         contrast: Annotated[
             Contrast, "pixels as they are; less their channel's median and by the picture's standard deviation; or that, and light ink as dark ink"
         ] = "kept",
+        figure: Annotated[
+            float, pydantic.Field(ge=0, le=1), "places are looked at if so much of them is figure and not ground (with contrast even or ink); 0: all are"
+        ] = 0.0,
         summary: Annotated[
             Literal["mean", "largest", "columns"],
             "of the whole picture: the mean of the states, a layer on the largest value of each channel, or an LSTM over the largest of each column",
@@ -182,7 +200,9 @@ class CNN(Encoder):
             blocks.append(_Block(before, after, step, (leading[0], leading[1]), deep, norm, dropout))
             height, width = -(-height // step[0]), -(-width // step[1])
         self.size = size
-        self.rows, self.contrast = rows, contrast
+        if figure and contrast == "kept":
+            raise UserError("encoder.figure needs to know the ground: set encoder.contrast = \"even\" or \"ink\"")
+        self.rows, self.contrast, self.figure = rows, contrast, figure
         self.grid = (1 if rows == "pool" else height, width)
         self.blocks = nn.Sequential(*blocks)
         self.project = nn.Linear(widths[-1], size)
@@ -199,6 +219,8 @@ class CNN(Encoder):
             map_NCHW = map_NCHW.amax(dim=2, keepdim=True)
         states_BSD = self.places(self.project(map_NCHW.flatten(2).transpose(1, 2)).reshape(batch, -1, self.size))
         mask_BS = source.mask_BS.repeat_interleave(self.grid[0] * self.grid[1], dim=1)
+        if self.figure:
+            mask_BS = mask_BS & figures(pixels_NCHW, self.grid, self.figure).view_as(mask_BS)
         summary_BD = self._summary(states_BSD, mask_BS, map_NCHW, source.mask_BS)
         grid = self.grid if frames == 1 else (frames, *self.grid)
         return Memory(self.dropout(states_BSD), mask_BS, self.dropout(summary_BD), grid)
