@@ -142,6 +142,18 @@ def test_what_a_place_sees_lies_around_it(strides: list[int | list[int]], off: f
         assert abs((pixels[0] + pixels[-1]) / 2 - (place * cell + (cell - 1) / 2)) <= off
 
 
+def test_places_that_show_the_ground_alone_are_left_out() -> None:
+    encoder = CNN(Space(features=(1, 8, 8)), size=4, widths=[8], strides=[2], contrast="even", figure=0.5).eval()
+    values = torch.full((2, 1, 1, 8, 8), 0.5)
+    values[0, 0, 0, 2:4, 4:7] = 1.0  # all of one place, half of the next; the second picture is empty
+    memory = encoder(Padded(values, torch.ones(2, 1, dtype=torch.bool)))
+    assert memory.mask_BS[0].nonzero().flatten().tolist() == [6, 7]
+    assert bool(memory.mask_BS[1].all())
+    torch.testing.assert_close(memory.summary_BD[0], memory.states_BSD[0, 6:8].mean(dim=0))
+    with pytest.raises(UserError, match="needs to know the ground"):
+        CNN(Space(features=(1, 8, 8)), figure=0.5)
+
+
 def test_a_picture_does_not_depend_on_its_batch_in_training_either() -> None:
     encoder = CNN(Space(features=(3, 8, 8)), size=4, widths=[8], strides=[2]).train()
     source = pictures(3, 3, 8, 8)
