@@ -39,7 +39,7 @@ class Read(Reproduction):
 
     system, paper = "CNN, 2-D attention with neighbours, LSTM", "Li et al. 2019"
     metric, floor = "drawn words, percent right", 85.0
-    differs = "4 convolutions instead of 31 layers, one LSTM of 128 units instead of two of 512, drawn words; for IIIT5K 2,000 photos and 50,000 drawn words"
+    differs = "5 convolutions instead of 31 layers, CTC beside the loss, one LSTM of 128 units instead of two of 512, drawn words; for IIIT5K 2,000 photos and 50,000 drawn words"
 
     def plans(self) -> list[Plan]:
         drawn = [Plan(name, "read", changes) for name, changes in TRIALS.items()]
