@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 from torch import Tensor
 
 from xattend.data.fields.base import Field
@@ -19,7 +20,8 @@ def prediction(hypotheses: list[Hypothesis], target: Field, source_tokens: list[
     trace = None
     if best.weights_THS is not None:
         written = [*best.tokens, EOS] if best.finished else best.tokens
-        weights_THS = best.weights_THS[:, :, : len(source_tokens)]
+        cut = max(0, len(source_tokens) - best.weights_THS.shape[2])  # places of a picture that are left out, behind the last that is not
+        weights_THS = np.pad(best.weights_THS[:, :, : len(source_tokens)], ((0, 0), (0, 0), (0, cut)))
         trace = Trace(source_tokens, target.symbols(written), weights_THS, grid)
     return Prediction(
         text=target.decode(best.tokens), tokens=target.symbols(best.tokens), score=best.score, logprob=best.logprob,

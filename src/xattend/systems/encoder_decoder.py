@@ -67,7 +67,7 @@ class EncoderDecoder(System):
         assert batch.target is not None
         memory = self.read(batch)
         weights_BTS = self.decoder.look(self.decoder.weights(memory, batch.target))
-        lengths = zip(batch.target.lengths_B.tolist(), memory.mask_BS.sum(dim=1).tolist(), strict=True)
+        lengths = zip(batch.target.lengths_B.tolist(), extents(memory), strict=True)
         return [weights_BTS[row, : t - 2, :s] for row, (t, s) in enumerate(lengths)], memory.grid
 
     @torch.inference_mode()
@@ -77,5 +77,14 @@ class EncoderDecoder(System):
         assert batch.target is not None
         memory = self.read(batch)
         weights_BTHS = self.decoder.weights(memory, batch.target)
-        lengths = zip(batch.target.lengths_B.tolist(), memory.mask_BS.sum(dim=1).tolist(), strict=True)
+        lengths = zip(batch.target.lengths_B.tolist(), extents(memory), strict=True)
         return [weights_BTHS[row, : t - 1, :, :s] for row, (t, s) in enumerate(lengths)]
+
+
+def extents(memory: Memory) -> list[int]:
+    """How many positions each row has: up to the last real one; all of a picture, some of whose places may be left out."""
+    positions = memory.mask_BS.shape[1]
+    if len(memory.grid) == 2:
+        return [positions] * len(memory.mask_BS)
+    numbers_S = torch.arange(1, positions + 1, device=memory.mask_BS.device)
+    return (memory.mask_BS * numbers_S).amax(dim=1).tolist() if positions else [0] * len(memory.mask_BS)
