@@ -87,6 +87,10 @@ def test_a_long_table_is_filled_in_from_scores_whose_runs_are_gone(reproduce, tm
     shutil.rmtree(runs)
     stale = json.loads((kept / "seed1.json").read_text())
     (kept / "seed2.json").write_text(json.dumps({**stale, "of": "another recipe"}))
+    whole_file = (kept / "seed1.json").read_text()
+    (kept / "seed1.json").write_text(whole_file[:40])
+    assert "seed1.json: is damaged" in reproduce("tiny").stderr
+    (kept / "seed1.json").write_text(whole_file)
     whole = reproduce("tiny", "--figures", "pictures")
     assert whole.returncode == 0, whole.stderr
     assert "seed1: scored before" in whole.stderr

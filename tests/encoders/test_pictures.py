@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from tests.backbones.tiny import Tiny
 from xattend.encoders import CNN, Grid, Tail
-from xattend.encoders.cnn import contrasted
 from xattend.errors import UserError
+from xattend.layers.ground import contrasted
 from xattend.layers.places import Places, on_grid
 from xattend.layers.positions import sinusoids
 from xattend.types import Padded, Space
@@ -105,7 +105,7 @@ def test_norm_scale_is_a_groups_root_mean_square_and_leaves_an_empty_ground_alon
 
 
 def test_norm_scales_own_gradient_is_that_of_the_formula() -> None:
-    from xattend.encoders.cnn import _Scaled
+    from xattend.layers.scale_norm import _Scaled
 
     torch.manual_seed(1)
     given = [torch.randn(2, 4, 3, 3, dtype=torch.float64), torch.rand(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)]

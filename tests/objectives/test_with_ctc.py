@@ -21,3 +21,10 @@ def test_a_picture_is_read_column_by_column() -> None:
     columns, real = in_line(Memory(states_BSD, mask_BS, torch.zeros(1, 2), grid=(2, 3)))
     assert columns.tolist() == [[[3.0, 9.0], [1.0, 0.0], [0.0, 0.0]]]  # the second column has one real place, the third none
     assert real.tolist() == [[True, True, False]]
+
+
+def test_an_empty_column_between_others_is_a_column() -> None:
+    memory = Memory(torch.ones(1, 4, 1), torch.tensor([[False, True, False, True]]), torch.zeros(1, 1), grid=(1, 4))
+    columns, real = in_line(memory)
+    assert columns.flatten().tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert real.tolist() == [[True] * 4]

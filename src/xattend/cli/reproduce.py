@@ -37,7 +37,8 @@ def command(
     """Train what a paper's figure needs, to its end, and print our figure beside the paper's and the floor.
 
     Without NAME: what can be reproduced. The same command goes on where it was stopped, and trainings that have ended are not done
-    again; of long tables their scores are kept in results/unfinished until all are there. With -s every training is changed alike, and the figure is not the reproduction's: results/NAME.json says so.
+    again; of long tables their scores are kept in results/unfinished until all are there. With -s every training is changed alike,
+    and the figure is not the reproduction's: results/NAME.json says so.
 
     \b
     xattend reproduce

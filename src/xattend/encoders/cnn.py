@@ -6,15 +6,17 @@ Each block looks 3 x 3 places wide, `depth` times, the first time with a stride 
 
 A picture of 64 x 64 with strides 2, 2, 2 has 8 x 8 places; a stride may be [2, 1], rows before columns, to keep a line of text wide.
 `contrast = "even"` takes from each channel of a picture its median, which is the ground's, and divides by the standard deviation of the pixels:
-light letters and faint ones look alike then, and are learnt sooner; `"ink"` also turns pictures over whose ink is darker than the ground. `norm` normalises groups of channels of one picture (Wu and He 2018), so that
-what a picture becomes never depends on which others share its batch. But the mean that it takes from a group is taken from the empty ground, too,
-which so comes to tell what lies elsewhere, and an attention may learn to look there; `norm = "scale"` divides alone. A 3 x 3 window with a
-stride of 2 has its middle over the first of the two pixels of a place, and with three of them what place i sees has its middle at pixel 8 i instead of 8 i + 3.5: a look is drawn half a place
-away from what was seen. `fields = "centred"` pads some of them otherwise, which leaves half a pixel. `figure` leaves places out that show the ground alone, so that looks are divided
-among things from the first update on. `rows = "pool"` keeps the
-largest value of each column, so that a picture is a line of places, as a line of text is to a reader without an eye for curves. `summary` is by default the mean of the
-states, in which little is left of a thing that covers few places; `"largest"` is a layer on the largest value of each channel, `"columns"` the last state
-of an LSTM over the largest values of each column, which reads a picture from the left before anything is looked at (Li et al. 2019). Of a film every frame is read by itself, and the grid is (frames, h, w).
+light letters and faint ones look alike then, and are learnt sooner; `"ink"` also turns pictures over whose ink is darker than the ground. `norm`
+normalises groups of channels of one picture (Wu and He 2018), so that what a picture becomes never depends on which others share its batch. But
+the mean that it takes from a group is taken from the empty ground, too, which so comes to tell what lies elsewhere, and an attention may learn
+to look there; `norm = "scale"` divides alone. A 3 x 3 window with a stride of 2 has its middle over the first of the two pixels of a place, and
+with three of them what place i sees has its middle at pixel 8 i instead of 8 i + 3.5: a look is drawn half a place away from what was seen.
+`fields = "centred"` pads some of them otherwise, which leaves half a pixel. `figure` leaves places out that show the ground alone, so that looks
+are divided among things from the first update on. `rows = "pool"` keeps the largest value of each column, so that a picture is a line of places,
+as a line of text is to a reader without an eye for curves. `summary` is by default the mean of the states, in which little is left of a thing
+that covers few places; `"largest"` is a layer on the largest value of each channel, `"columns"` the last state of an LSTM over the largest
+values of each column, which reads a picture from the left before anything is looked at (Li et al. 2019). Of a film every frame is read by
+itself, and the grid is (frames, h, w).
 
 >>> encoder = CNN(Space(features=(3, 16, 16)), size=4, widths=[8, 8], strides=[2, 2])
 >>> memory = encoder(Padded(torch.rand(2, 1, 3, 16, 16), torch.ones(2, 1).bool()))
@@ -27,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pydantic
 import torch
@@ -38,59 +40,16 @@ from xattend.encoders.base import Encoder, masked_mean
 from xattend.errors import UserError
 from xattend.layers import places
 from xattend.layers.dropout import Dropout
+from xattend.layers.ground import Contrast, contrasted, figures
+from xattend.layers.scale_norm import ScaleNorm
 from xattend.registry import register
 from xattend.types import Memory, Padded, Space
 
 GROUP = 8  # channels that are normalised together
-FLAT = 1e-3  # a picture of one shade has no contrast to even out
 Positive = Annotated[int, pydantic.Field(ge=1)]
 Norm = Literal["group", "scale", "none"]
 Fields = Literal["corner", "centred"]
-Contrast = Literal["kept", "even", "ink"]
 Stride = Positive | Annotated[list[Positive], pydantic.Field(min_length=2, max_length=2)]
-
-
-class _Scaled(torch.autograd.Function):
-    """y = w x / s + b with s^2 = mean of x^2 over a group of channels of a picture, and its gradient, in the type of x: a third of the passes over memory.
-
-    dx = g w / s - x sum(g w x) / (n s^3)        n numbers in a group
-    """
-
-    @staticmethod
-    def forward(ctx: Any, map_NCHW: Tensor, weight_C: Tensor, bias_C: Tensor, groups: int) -> Tensor:
-        square_NC = torch.linalg.vector_norm(map_NCHW, dim=(2, 3), dtype=torch.promote_types(map_NCHW.dtype, torch.float32)).square()
-        mean_NG = square_NC.view(len(square_NC), groups, -1).sum(dim=2) / (map_NCHW[0].numel() // groups)
-        inverse_NC = (mean_NG + FLAT).rsqrt().repeat_interleave(map_NCHW.shape[1] // groups, dim=1)
-        ctx.save_for_backward(map_NCHW, weight_C, inverse_NC)
-        ctx.groups = groups
-        return torch.addcmul(_over(bias_C[None], map_NCHW), map_NCHW, _over(weight_C * inverse_NC, map_NCHW))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        (g_NCHW,), (map_NCHW, weight_C, inverse_NC) = gradients, ctx.saved_tensors
-        along_NC = (g_NCHW * map_NCHW).sum(dim=(2, 3), dtype=inverse_NC.dtype)
-        along_NG = (weight_C * along_NC).view(len(along_NC), ctx.groups, -1).sum(dim=2) / (map_NCHW[0].numel() // ctx.groups)
-        back_NC = -inverse_NC.pow(3) * along_NG.repeat_interleave(map_NCHW.shape[1] // ctx.groups, dim=1)
-        dx_NCHW = torch.mul(g_NCHW, _over(weight_C * inverse_NC, map_NCHW)).addcmul_(map_NCHW, _over(back_NC, map_NCHW))
-        return dx_NCHW, (along_NC * inverse_NC).sum(dim=0), g_NCHW.sum(dim=(0, 2, 3), dtype=inverse_NC.dtype), None
-
-
-def _over(each_NC: Tensor, map_NCHW: Tensor) -> Tensor:
-    """A number for each channel, over all places of a map, in its type."""
-    return each_NC.to(map_NCHW.dtype)[:, :, None, None]
-
-
-class _ScaleNorm(nn.Module):
-    """Each group of channels by its root mean square over the picture, and nothing taken from it."""
-
-    def __init__(self, groups: int, width: int) -> None:
-        super().__init__()
-        self.groups = groups
-        self.weight, self.bias = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
-
-    def forward(self, map_NCHW: Tensor) -> Tensor:
-        scaled: Tensor = _Scaled.apply(map_NCHW, self.weight, self.bias, self.groups)  # type: ignore[no-untyped-call]
-        return scaled
 
 
 def _leading(strides: Sequence[int]) -> list[int]:
@@ -123,39 +82,13 @@ class _Block(nn.Sequential):
             bias = norm == "none"  # with a norm behind it a bias would have no effect: the norm has its own
             layers.append(nn.Conv2d(width if number else before, width, 3, 1 if number else stride, 1 if number or not layers else 0, bias=bias))
             if norm != "none":
-                kind = nn.GroupNorm if norm == "group" else _ScaleNorm
+                kind = nn.GroupNorm if norm == "group" else ScaleNorm
                 layers.append(kind(math.gcd(width, max(1, width // GROUP)), width))
             layers.append(nn.ReLU())
         super().__init__(*layers, Dropout(dropout))
         for layer in layers:
             if isinstance(layer, nn.Conv2d):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-
-
-def contrasted(pixels_NCHW: Tensor, contrast: Contrast) -> Tensor:
-    """Pixels, shares of 255, as the first convolution sees them."""
-    if contrast == "kept":
-        return pixels_NCHW * 2 - 1  # centred: shares of 255 are all positive
-    ground_NC11 = pixels_NCHW.flatten(2).median(dim=2).values[:, :, None, None]
-    even_NCHW = (pixels_NCHW - ground_NC11) / (pixels_NCHW.std(dim=(1, 2, 3), keepdim=True) + FLAT)
-    if contrast == "even":
-        return even_NCHW
-    # ink is what there is less of: the long tail of the shades, which draws their mean away from their median
-    return even_NCHW * torch.where(even_NCHW.mean(dim=(1, 2, 3), keepdim=True) < 0, -1.0, 1.0)
-
-
-def figures(even_NCHW: Tensor, grid: tuple[int, int], least: float) -> Tensor:
-    """Which places of a grid are figure, [N, S]: at least such a share of their pixels lies a standard deviation or more off the ground. All places of a
-    picture that has none.
-
-    >>> picture = torch.zeros(1, 1, 4, 4)
-    >>> picture[..., :2, :3] = 2.0
-    >>> figures(picture, (2, 2), 0.6).tolist(), figures(picture, (2, 2), 0.5).tolist()
-    ([[True, False, False, False]], [[True, True, False, False]])
-    """
-    off_N1HW = (even_NCHW.abs().amax(dim=1, keepdim=True) >= 1).float()
-    figure_NS = nn.functional.adaptive_avg_pool2d(off_N1HW, grid).flatten(1) >= least
-    return figure_NS | ~figure_NS.any(dim=1, keepdim=True)
 
 
 @register("encoder", "cnn")

@@ -69,5 +69,6 @@ def in_line(memory: Memory) -> tuple[Tensor, Tensor]:
         return memory.states_BSD, memory.mask_BS
     real_BRC = memory.mask_BS.view(-1, *memory.grid)
     states_BRCD = memory.states_BSD.view(*real_BRC.shape, -1).masked_fill(~real_BRC[..., None], torch.finfo(memory.states_BSD.dtype).min)
-    real_BC = real_BRC.any(dim=1)
-    return states_BRCD.amax(dim=1).masked_fill(~real_BC[:, :, None], 0.0), real_BC
+    seen_BC = real_BRC.any(dim=1)
+    real_BC = seen_BC.int().flip(1).cummax(dim=1).values.flip(1).bool()  # CTC reads from the left: columns left out before the last are read as nothing
+    return states_BRCD.amax(dim=1).masked_fill(~seen_BC[:, :, None], 0.0), real_BC

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from xattend import recipe as recipes
+from xattend.errors import UserError
 from xattend.reproductions.base import Outcome
 from xattend.trial import Trial, learning
 
@@ -28,10 +29,12 @@ class Unfinished:
         file = self._file(trial)
         if not file.exists():
             return None
-        there = json.loads(file.read_text("utf-8"))
-        if there["of"] != _digest(trial):
-            return None
-        return Outcome(trial, there["validation"], there["test"], there["seconds"], [(x, y) for x, y in there["curve"]])
+        try:
+            there = json.loads(file.read_text("utf-8"))
+            found = Outcome(trial, there["validation"], there["test"], there["seconds"], [(x, y) for x, y in there["curve"]])
+            return found if there["of"] == _digest(trial) else None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"is damaged ({error}): remove it, and its training is done again", file=file) from None
 
     def put(self, found: Outcome, commit: str | None) -> None:
         from xattend.run import to_json, write_atomic
