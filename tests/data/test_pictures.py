@@ -63,6 +63,14 @@ def test_pad_puts_grey_round():
     assert colour(found, 5, 0) == (127, 127, 127)
 
 
+def test_extend_repeats_the_edge():
+    found = pictures.pixels(halves(80, 20), (8, 8), "extend")
+    padded = pictures.pixels(halves(80, 20), (8, 8), "pad")
+    assert (found[:, 3:5] == padded[:, 3:5]).all()
+    assert (found[:, :3] == found[:, 3:4]).all()
+    assert (found[:, 5:] == found[:, 4:5]).all()
+
+
 def test_none_takes_pixels_as_they_are_or_complains():
     pixels = np.random.default_rng(1).integers(0, 256, (8, 6, 3), np.uint8)
     found = pictures.pixels(Image.fromarray(pixels), (8, 6), "none")

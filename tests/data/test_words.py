@@ -53,6 +53,18 @@ def test_curved_words_and_sizes():
     assert not any(" curved " in source for source, _ in rows)
 
 
+def test_capitals_are_written_and_say_the_same():
+    rows = rows_of("words", rows=1000, capitals=0.5, alphabet="abcdeilnorst")["train"]
+    written = [source.split()[0].removeprefix("words:") for source, _ in rows]
+    assert all(shown.lower() == word for shown, (_, word) in zip(written, rows, strict=True))
+    assert 0.35 < sum(shown.isupper() for shown in written) / 1000 < 0.45
+    assert 0.05 < sum(shown.istitle() for shown in written) / 1000 < 0.15
+    source, word = next((source, word) for source, word in rows if source.split()[0].removeprefix("words:").isupper())
+    assert all(box is not None for box in Words().gold(source, word))
+    assert (picture(source)[0] != picture(source.replace(word.upper(), word))[0]).any()
+    assert rows_of("words", rows=50, capitals=0.0) == rows_of("words", rows=50)
+
+
 @pytest.mark.parametrize("bend", [Straight, Arc])
 def test_the_inverse_undoes_the_map(bend):
     for seed in range(20):

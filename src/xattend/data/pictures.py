@@ -30,7 +30,7 @@ from PIL import Image, ImageOps, MpoImagePlugin, TiffImagePlugin, UnidentifiedIm
 from xattend.data.readers.lines import BadRow
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]  # [channels, height, width]
-Crop = Literal["center", "squash", "pad", "none"]
+Crop = Literal["center", "squash", "pad", "extend", "none"]
 SMALLEST = 4  # pixels of a side
 GREY = 127
 # What is opened. Others that Pillow knows call programs (EPS), or are no pictures in the sense meant here (PDF, video). Pillow loads the
@@ -124,13 +124,13 @@ def pixels(picture: Image.Image, size: tuple[int, int], crop: Crop, *, grey: boo
         if picture.size != (width, height):
             said = f"{picture.width} x {picture.height} pixels, and crop = \"none\" wants {width} x {height}"
             raise BadRow("a picture of another size", said)
-    elif crop == "pad":
+    elif crop in ("pad", "extend"):
         scale = min(width / picture.width, height / picture.height)
         inner = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
-        picture = _flat(picture.resize(inner, Image.Resampling.BICUBIC, reducing_gap=3.0))
-        ground = Image.new("RGB", (width, height), (GREY, GREY, GREY))
-        ground.paste(picture, ((width - inner[0]) // 2, (height - inner[1]) // 2))
-        picture = ground
+        fitted = np.asarray(_flat(picture.resize(inner, Image.Resampling.BICUBIC, reducing_gap=3.0)))
+        left, top = (width - inner[0]) // 2, (height - inner[1]) // 2
+        around = (top, height - inner[1] - top), (left, width - inner[0] - left), (0, 0)
+        picture = Image.fromarray(np.pad(fitted, around, constant_values=GREY) if crop == "pad" else np.pad(fitted, around, "edge"))
     else:
         box = _middle(picture.size, width / height) if crop == "center" else None
         picture = picture.resize((width, height), Image.Resampling.BICUBIC, box=box, reducing_gap=3.0)

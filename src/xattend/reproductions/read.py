@@ -1,7 +1,8 @@
 """Words in pictures, read with attention over both axes (Show, Attend and Read, Li et al. 2019), on words that are drawn.
 
-The paper's claim: attention over a picture's rows and columns reads curved words that attention over columns alone cannot. Two trainings on the
-same words, half of them along an arc; and one on drawn words and IIIT5K's training pictures, tested on IIIT5K.
+The paper's claim: attention over a picture's rows and columns reads curved words that attention over columns alone cannot. Two readers are trained on
+the same words, half of them along an arc, and then again for three passes at a lower rate. The one with two axes goes on with capitals and IIIT5K's
+training pictures, and at last mostly with those, and is tested on IIIT5K.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from typing import Any
 from xattend.registry import register
 from xattend.reproductions.base import Outcome, Plan, Reproduction, Summary
 
-TRIALS: dict[str, tuple[str, ...]] = {
+READERS: dict[str, tuple[str, ...]] = {
     "neighbourhood": (),
     "one-axis": ("encoder.rows=pool", "attention.kind=additive", "attention.size=64"),
 }
+AGAIN = ("training.epochs=3.0", "optimiser.lr=0.0004")
+PHOTOS = ("training.epochs=3.0", "optimiser.lr=0.0007")
+MOSTLY = ("data.more.rows=4000", "data.more.short=0", "training.epochs=12.0", "optimiser.lr=0.0004")  # photos are then a third of the rows
 FLOORS = {"two_axes_minus_one_on_curved": 5.0}
 PAPER = {"iiit5k": 95.0}
 
@@ -42,15 +46,16 @@ class Read(Reproduction):
     differs = "5 convolutions instead of 31 layers, CTC beside the loss, one LSTM of 128 units instead of two of 512, drawn words; for IIIT5K 2,000 photos and 50,000 drawn words"
 
     def plans(self) -> list[Plan]:
-        drawn = [Plan(name, "read", changes) for name, changes in TRIALS.items()]
-        return [*drawn, Plan("iiit5k", "iiit5k")]
+        first = [Plan(name, "read", changes) for name, changes in READERS.items()]
+        again = [Plan(f"{name}-again", "read", (*changes, *AGAIN), name) for name, changes in READERS.items()]
+        return [*first, *again, Plan("photos", "iiit5k", PHOTOS, "neighbourhood-again"), Plan("photos-again", "iiit5k", MOSTLY, "photos")]
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:
-        right = {name: accuracy(*found[name].trial.outputs("test")) for name in TRIALS}
+        right = {name: accuracy(*found[f"{name}-again"].trial.outputs("test")) for name in READERS}
         figures: dict[str, Any] = {
             "percent_right": right,
             "two_axes_minus_one_on_curved": right["neighbourhood"]["curved"] - right["one-axis"]["curved"],
-            "iiit5k_percent_right": 100 * found["iiit5k"].test["exact"], "paper": PAPER, "floors": FLOORS,
+            "iiit5k_percent_right": 100 * found["photos-again"].test["exact"], "paper": PAPER, "floors": FLOORS,
         }  # fmt: skip
         figures["floors_reached"] = {name: figures[name] >= least for name, least in FLOORS.items()}
         return Summary(right["neighbourhood"]["all"], figures)

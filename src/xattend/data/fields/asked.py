@@ -62,7 +62,7 @@ class Asked(Image):
         self,
         *,
         size: Annotated[Side | Annotated[list[Side], pydantic.Field(min_length=2, max_length=2)], "pixels of a side, or [height, width]"] = 224,
-        crop: Annotated[pictures.Crop, "how it gets that size: center, squash, pad, or none if it has it"] = "center",
+        crop: Annotated[pictures.Crop, "how it gets that size: center, squash, pad, extend, or none if it has it"] = "center",
         grey: Annotated[bool, "one channel instead of three colours"] = False,
         backbone: Annotated[str | None, Named("backbone"), "a frozen network whose features are read instead of pixels"] = None,
         stage: Annotated[str | None, "which of the backbone's layers; by default its last"] = None,

@@ -38,7 +38,7 @@ class Film(Media):
         *,
         frames: Annotated[int, pydantic.Field(ge=1, le=1000), "frames that are read of each film, equally spaced"] = 16,
         size: Annotated[Side | Annotated[list[Side], pydantic.Field(min_length=2, max_length=2)], "pixels of a side, or [height, width]"] = 64,
-        crop: Annotated[pictures.Crop, "how a frame gets that size: center, squash, pad, or none if it has it"] = "center",
+        crop: Annotated[pictures.Crop, "how a frame gets that size: center, squash, pad, extend, or none if it has it"] = "center",
         grey: Annotated[bool, "one channel instead of three colours"] = False,
         max_pixels: Annotated[int, pydantic.Field(ge=1), "a film with more pixels a frame is refused before it is decoded"] = 50_000_000,
     ) -> None:

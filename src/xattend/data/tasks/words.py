@@ -2,7 +2,7 @@
 
 Words are made up of syllables; one in five ends in digits or is digits alone. A word is in one split only, in whatever face it is
 written. The picture's text says everything: word, face, height x width, straight or curved, and a seed for turn, shear,
-perspective or arc, contrast, ground, blur and grain. Pictures are 32 x 100; as soon as some words are curved, all are 48 x 160. A
+perspective or arc, contrast, ground, blur and grain. A word may be written in capitals: what it says is the same. Pictures are 32 x 100; as soon as some words are curved, all are 48 x 160. A
 target's units are letters, and gold boxes are those of letters.
 
 >>> Words.draw("lusaka plain 32x100 straight 17")[0].shape
@@ -50,6 +50,7 @@ class Words(Task):
         alphabet: Annotated[str, "letters and digits that words are made of, in lower case"] = KNOWN,
         shortest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at least"] = 3,
         longest: Annotated[int, pydantic.Field(ge=1, le=20), "letters of a word at most"] = 9,
+        capitals: Annotated[float, pydantic.Field(ge=0, le=1), "share of words that are written in capitals, or begin with one"] = 0.0,
         short: Annotated[int, pydantic.Field(ge=0), "training rows more, with fewer letters than `shortest`: one, two, ..., one again"] = 0,
         rows: Rows = 10_000,
         seed: Seed = 1,
@@ -57,7 +58,7 @@ class Words(Task):
         letters = spelling.letters(alphabet, shortest, longest)
         if short and shortest == 1:
             raise UserError("'short' rows are for training alone, and with shortest = 1 single letters are held out too: set one of them otherwise")
-        self.curved, self.seed, self.letters = curved, seed, letters
+        self.curved, self.capitals, self.seed, self.letters = curved, capitals, seed, letters
         self.short = [1 + row % (shortest - 1) for row in range(short)]
         self.faces = faces.chosen(fonts)
         height, width = (48, 160) if curved else (32, 100)
@@ -77,7 +78,10 @@ class Words(Task):
 
     def _row(self, draw: Random, word: str) -> tuple[str, str]:
         shape = "curved" if draw.random() < self.curved else "straight"
-        return f"words:{word} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word
+        written = word
+        if self.capitals and draw.random() < self.capitals:  # no draw without: rows stay as they are
+            written = word.upper() if draw.random() < 0.8 else word.capitalize()
+        return f"words:{written} {draw.choice(self.faces)} {self.size} {shape} {draw.randrange(1000)}", word
 
     @staticmethod
     def draw(spec: str) -> list[Frame]:
@@ -86,7 +90,7 @@ class Words(Task):
     def gold(self, source: str, target: str) -> list[Box | None]:
         """One box a letter, as the target's units are letters; for another word than the picture's none at all."""
         written = _lettering(described(source))
-        return list(written.boxes()) if target == written.word else [None] * len(target)
+        return list(written.boxes()) if target == written.word.lower() else [None] * len(target)
 
 
 def _lettering(text: str) -> Lettering:
