@@ -122,6 +122,30 @@ def test_one_path_worked_by_hand(credit: Any) -> None:
     assert (loss.tokens, loss.sentences) == (5, 2)
 
 
+def test_smoothed_labels_teach_words_and_not_places() -> None:
+    part, memory, target = setting()
+    torch.manual_seed(7)
+    read = walk(part, all_one(part.start(memory), -3), target, smoothing=0.1)
+    state, labels_BT = all_one(part.start(memory), -3), target.values[:, 1:]
+    torch.manual_seed(7)
+    for t in range(labels_BT.shape[1]):
+        step = part.step(target.values[:, t], state)
+        state = step.state
+        wanted_B = -torch.nn.functional.cross_entropy(step.logits_BV, labels_BT[:, t], label_smoothing=0.1, reduction="none")
+        torch.testing.assert_close(read.learnt_nT[:, t], wanted_B * read.mask_nT[:, t])
+    losses = {}
+    for smoothing in (0.0, 0.1):
+        torch.manual_seed(7)
+        losses[smoothing] = LowerBound(samples=1, baseline="none", label_smoothing=smoothing).double().train()(part, memory, target)
+    assert losses[0.1].total.item() == pytest.approx(-read.learnt_nT.sum().item())
+    assert losses[0.1].parts["bound"] == losses[0.0].parts["bound"] == pytest.approx(read.words_nT.sum().item())
+    difference = losses[0.1].total - losses[0.0].total  # places are credited with the same: nothing of the reward is left
+    wanted = read.words_nT.sum() - read.learnt_nT.sum()
+    weights = list(part.parameters())
+    for mine, theirs in zip(torch.autograd.grad(difference, weights, allow_unused=True), torch.autograd.grad(wanted, weights, allow_unused=True), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_the_moving_baseline_moves_after_its_use_and_is_saved() -> None:
     part, memory, target = setting()
     objective = LowerBound(samples=2, baseline="moving", decay=0.8).train()

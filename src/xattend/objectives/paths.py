@@ -33,6 +33,7 @@ class Walk(NamedTuple):
     """A target read along one path a row of the decoder's state; n = B x N.
 
     words_nT     log p(y_t | y_<t, s_<=t, a); 0 at padding
+    learnt_nT    the same, but for a share of it that is the mean over all words (label smoothing)
     places_nT    log p(s_t | s_<t, y_<t, a), at padding too; 0 where no single place was looked at
     entropy_nT   of the distribution of s_t
     mask_nT      which steps are real
@@ -40,32 +41,36 @@ class Walk(NamedTuple):
     """
 
     words_nT: Tensor
+    learnt_nT: Tensor
     places_nT: Tensor
     entropy_nT: Tensor
     mask_nT: Tensor
     state: State
 
-    def rows(self, paths: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The first four as [B, N, T]."""
-        words, places, entropy, mask = (torch.unflatten(part, 0, (-1, paths)) for part in self[:4])
-        return words, places, entropy, mask
+    def rows(self, paths: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """The first five as [B, N, T]."""
+        words, learnt, places, entropy, mask = (torch.unflatten(part, 0, (-1, paths)) for part in self[:5])
+        return words, learnt, places, entropy, mask
 
 
-def walk(decoder: Decoder, state: State, target: Padded) -> Walk:
+def walk(decoder: Decoder, state: State, target: Padded, *, smoothing: float = 0.0) -> Walk:
     """Reads the target step by step; `state` may have several paths to a row of it, one after the other."""
     if not drawn(state.moving):
         raise UserError("this decoder draws no places to look at: set attention.kind = \"hard\"")
     inputs_BT, labels_BT, mask_BT = inputs_and_labels(target)
     paths = len(drawn(state.moving)[0].place_B) // len(inputs_BT)
     inputs_nT, labels_nT, mask_nT = (part.repeat_interleave(paths, dim=0) for part in (inputs_BT, labels_BT, mask_BT))
-    words, sums = [], [_sums(state)]
+    words, learnt, sums = [], [], [_sums(state)]
     for token_n, label_n in zip(inputs_nT.unbind(dim=1), labels_nT.unbind(dim=1), strict=True):
         step = decoder.step(token_n, state)
         state = step.state
-        words.append(-torch.nn.functional.cross_entropy(step.logits_BV, label_n, reduction="none"))
+        log_p_nV = step.logits_BV.log_softmax(dim=1)
+        words.append(log_p_nV.gather(1, label_n[:, None]).squeeze(1))
+        learnt.append((1 - smoothing) * words[-1] + smoothing * log_p_nV.mean(dim=1) if smoothing else words[-1])
         sums.append(_sums(state))
     places_nT, entropy_nT = (torch.stack(part, dim=1).diff(dim=1) for part in zip(*sums, strict=True))
-    return Walk(torch.stack(words, dim=1).masked_fill(~mask_nT, 0.0), places_nT, entropy_nT, mask_nT, state)
+    words_nT, learnt_nT = (torch.stack(part, dim=1).masked_fill(~mask_nT, 0.0) for part in (words, learnt))
+    return Walk(words_nT, learnt_nT, places_nT, entropy_nT, mask_nT, state)
 
 
 def _sums(state: State) -> tuple[Tensor, Tensor]:
@@ -113,7 +118,7 @@ def exact(decoder: Decoder, memory: Memory, target: Padded, *, most: int = PATHS
     path_NT = every_path(places, steps).to(memory.mask_BS.device)
     state = follow(start.beams(len(path_NT)), path_NT.repeat(len(target.values), 1)) if found else start
     read = walk(decoder, state, target)
-    words_BNT, places_BNT, _, _ = read.rows(len(path_NT))
+    words_BNT, _, places_BNT, _, _ = read.rows(len(path_NT))
     words_BN, prior_BN = words_BNT.sum(dim=2), places_BNT.sum(dim=2)
     return Exact((prior_BN + words_BN).logsumexp(dim=1), (prior_BN.exp() * words_BN).sum(dim=1), prior_BN, words_BN, read)
 

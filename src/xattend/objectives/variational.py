@@ -15,6 +15,8 @@ leave-one-out   mean R of the row's other paths (Kool et al. 2019)
 With lambda_r = 1 and lambda_e = 0 the gradient is unbiased; `xattend gradients` measures it. The authors' code has lambda_r = .1 on
 a row's mean cost a step, lambda_e = .002, one path and `attention.semi_sampling` = .5: each makes it another gradient.
 
+`label_smoothing` changes what words teach the decoder, not what a place is credited with.
+
 The logged `loss` is -L_s - lambda_e H: the other terms have a gradient and no value. `bound` is L_s, `nll` is
 -log 1/N sum_n p(y | s^n, a), which for several paths is nearer to -log p(y | a).
 
@@ -63,12 +65,13 @@ class LowerBound(Objective):
         reward_weight: Annotated[float, Field(ge=0), "lambda_r; 1: the bound's own gradient, the authors: .1"] = 1.0,
         entropy: Annotated[float, Field(ge=0), "lambda_e: bonus for each nat of entropy; the authors: .002"] = 0.0,
         decay: Annotated[float, Field(ge=0, lt=1), "of the moving baseline"] = 0.9,
+        label_smoothing: Annotated[float, Field(ge=0, lt=1), "share of the target spread over all words"] = 0.0,
     ) -> None:  # fmt: skip
         super().__init__()
         if baseline == "leave-one-out" and samples < 2:
             raise UserError("objective.baseline = \"leave-one-out\" compares a row's paths: set objective.samples to 2 or more")
         self.samples, self.baseline, self.credit = samples, baseline, credit
-        self.reward_weight, self.entropy, self.decay = reward_weight, entropy, decay
+        self.reward_weight, self.entropy, self.decay, self.smoothing = reward_weight, entropy, decay, label_smoothing
         self.whole = CrossEntropy()
         self.register_buffer("moving", torch.zeros(()))
         self.register_buffer("batches", torch.zeros((), dtype=torch.long))
@@ -88,14 +91,15 @@ class LowerBound(Objective):
                 "or set attention.sampler = \"categorical\""
             )
         start = decoder.start(memory)
-        words_BNT, places_BNT, entropy_BNT, mask_BNT = walk(decoder, all_one(start.beams(self.samples), DRAW), target).rows(self.samples)
+        read = walk(decoder, all_one(start.beams(self.samples), DRAW), target, smoothing=self.smoothing)
+        words_BNT, learnt_BNT, places_BNT, entropy_BNT, mask_BNT = read.rows(self.samples)
         words_BN, entropy = words_BNT.sum(dim=2), (entropy_BNT * mask_BNT).sum() / self.samples
-        bound = words_BN.sum() / self.samples
+        bound, learnt = words_BN.sum() / self.samples, learnt_BNT.sum() / self.samples
         reward_BNT, left_BNT = self._credited(words_BNT.detach()), self._credited(mask_BNT.to(words_BNT.dtype))
         baseline_BNT, critic = self._baseline(decoder, memory, target, start, reward_BNT, left_BNT)
         credit_BNT = self.reward_weight * (reward_BNT - baseline_BNT) * mask_BNT
         score = (credit_BNT * places_BNT).sum() / self.samples
-        total = -bound - self.entropy * entropy - (score - score.detach()) + (critic - critic.detach())
+        total = -learnt - self.entropy * entropy - (score - score.detach()) + (critic - critic.detach())
         if self.baseline == "moving":
             self._move(float(words_BN.detach().sum() / mask_BNT.sum()))
         nll = -(words_BN.detach().logsumexp(dim=1) - math.log(self.samples)).sum()
