@@ -20,7 +20,7 @@ from xattend import recipe as recipes
 from xattend import registry
 from xattend.data.cache import cache_folder
 from xattend.data.corpus import Data, prepare
-from xattend.data.wanted import Fields
+from xattend.data.wanted import Fields, Wanted
 from xattend.errors import UserError
 from xattend.kept import fields_of, places_of
 from xattend.recipe import Recipe
@@ -49,10 +49,12 @@ class Telling:
 
 def open_data(recipe: Recipe, root: Path, data_dir: Path | None, fields: Fields | None = None) -> Data:
     """The data of a resolved recipe; that of a training which begins with another run has the vocabularies of that."""
-    if fields is None and recipe.training.start is not None:
-        fields = fields_of(_begun(recipe.training.start))
     system, _ = recipe.part("system")
     needs_source = registry.find("system", system).needs_source
+    if fields is None and recipe.training.start is not None:
+        source, target = fields_of(_begun(recipe.training.start))
+        own, _ = Wanted(recipe, root, data_dir, needs_source).fields
+        fields = (own if own is not None and not own.learns else source), target
     return prepare(
         recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source, progress=Telling()
     )

@@ -64,3 +64,17 @@ def test_a_run_that_is_not_there_or_of_another_model(first: Run, tmp_path: Path)
     with pytest.raises(UserError, match="another model"):
         trained(tmp_path / "two", f"training.start={first.path}", "decoder.size=12")
     assert not (tmp_path / "two").exists()
+
+
+def test_pictures_are_read_as_the_new_recipe_says(tmp_path: Path) -> None:
+    """They have no vocabulary to share; the letters that are written have."""
+    small = ("encoder.size=8", "encoder.widths=[4]", "encoder.strides=[4]", "encoder.depth=1", "decoder.size=8", "decoder.embedding=8", "training.steps=2", "training.validate_rows=4")
+    task = "data.task={kind='words',rows=40,alphabet='%s'}"
+    job.start("read", out=tmp_path / "first", overrides=[*small, task % "abcd"])
+    more = [*small, task % "abc", "data.source={kind='image',crop='squash',size=[16,50],grey=true}", f"training.start={tmp_path / 'first'}"]
+    run, result = job.start("read", out=tmp_path / "second", overrides=more)
+    assert result.exit_code == 0
+    source, target = fields_of(run)
+    assert source is not None
+    assert source.settings["crop"] == "squash"
+    assert target.to_json() == fields_of(Run(tmp_path / "first"))[1].to_json()
