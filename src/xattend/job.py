@@ -52,9 +52,7 @@ def open_data(recipe: Recipe, root: Path, data_dir: Path | None, fields: Fields 
     system, _ = recipe.part("system")
     needs_source = registry.find("system", system).needs_source
     if fields is None and recipe.training.start is not None:
-        source, target = fields_of(_begun(recipe.training.start))
-        own, _ = Wanted(recipe, root, data_dir, needs_source).fields
-        fields = (own if own is not None and not own.learns else source), target
+        fields = _with_vocabularies(Wanted(recipe, root, data_dir, needs_source).fields, fields_of(_begun(recipe.training.start)))
     return prepare(
         recipe, cache_folder(), root=root, data_dir=data_dir, fields=fields, needs_source=needs_source, progress=Telling()
     )
@@ -68,6 +66,18 @@ def _begun(path: str) -> Run:
     except UserError as error:
         raise UserError(f"training.start: {error}") from None
     return run
+
+
+def _with_vocabularies(own: Fields, begun: Fields) -> Fields:
+    """A recipe's fields, with what those of the run found that it begins with."""
+    for mine, theirs in zip(own, begun, strict=True):
+        if mine is not None:
+            kinds = [None if field is None else (field.to_json()["kind"], field.to_json()["settings"].get("unit")) for field in (mine, theirs)]
+            if theirs is None or kinds[0] != kinds[1]:
+                said = [" of ".join(filter(None, (kind or ("nothing",))[::-1])) for kind in kinds]
+                raise UserError(f"training.start: that run reads or writes {said[1]}, this recipe {said[0]}")
+            mine.restore(theirs.to_json())
+    return own
 
 
 def _prepared(group: Group, make: Callable[[], Made]) -> Made:

@@ -60,7 +60,7 @@ class TrainingSettings(Settings):
     steps: Annotated[int | None, "stop after so many updates"] = None
     epochs: Annotated[float | None, "stop after so many passes over the data"] = None
     minutes: Annotated[float | None, "stop after so much wall-clock time"] = None
-    start: Annotated[str | None, "a run to begin with: its weights, and its vocabularies; pictures are read as this recipe says"] = None
+    start: Annotated[str | None, "a run to begin with: its weights, and its vocabularies"] = None
     seed: Annotated[int, "of weights, order and dropout"] = 1
     clip: Annotated[float, pydantic.Field(ge=0), "largest gradient norm; 0 = no clipping"] = 1.0
     normalise: Annotated[Literal["tokens", "sentences"], "what the summed loss is divided by"] = "tokens"

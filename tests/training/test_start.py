@@ -66,15 +66,21 @@ def test_a_run_that_is_not_there_or_of_another_model(first: Run, tmp_path: Path)
     assert not (tmp_path / "two").exists()
 
 
-def test_pictures_are_read_as_the_new_recipe_says(tmp_path: Path) -> None:
-    """They have no vocabulary to share; the letters that are written have."""
+def test_rows_are_read_as_the_new_recipe_says(tmp_path: Path) -> None:
+    """Vocabularies are the run's; the size of pictures and what becomes of capitals are the recipe's."""
     small = ("encoder.size=8", "encoder.widths=[4]", "encoder.strides=[4]", "encoder.depth=1", "decoder.size=8", "decoder.embedding=8", "training.steps=2", "training.validate_rows=4")
     task = "data.task={kind='words',rows=40,alphabet='%s'}"
     job.start("read", out=tmp_path / "first", overrides=[*small, task % "abcd"])
-    more = [*small, task % "abc", "data.source={kind='image',crop='squash',size=[16,50],grey=true}", f"training.start={tmp_path / 'first'}"]
-    run, result = job.start("read", out=tmp_path / "second", overrides=more)
+    other = ["data.source={kind='image',crop='squash',size=[16,50],grey=true}", "data.target={unit='character',plain=true}"]
+    run, result = job.start("read", out=tmp_path / "second", overrides=[*small, task % "abc", *other, f"training.start={tmp_path / 'first'}"])
     assert result.exit_code == 0
-    source, target = fields_of(run)
+    (source, target), (_, before) = fields_of(run), fields_of(Run(tmp_path / "first"))
     assert source is not None
-    assert source.settings["crop"] == "squash"
-    assert target.to_json() == fields_of(Run(tmp_path / "first"))[1].to_json()
+    assert source.to_json()["settings"]["crop"] == "squash"
+    assert target.encode("DAD") == before.encode("dad") != before.encode("DAD")
+    assert "d" in target.to_json()["vocabulary"]  # which the second's words do not have
+
+
+def test_other_units_are_refused(first: Run, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training\.start: that run reads or writes \w+ of text, this recipe \w+ of text"):
+        trained(tmp_path / "other", "data.target={unit='byte'}", f"training.start={first.path}")

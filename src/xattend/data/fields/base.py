@@ -29,7 +29,6 @@ class Field:
     """Fitted once on the training rows, saved as JSON with the run."""
 
     media: ClassVar[bool] = False  # whether a row's text names a file or a drawing instead of being what is read
-    learns: ClassVar[bool] = True  # whether fitting finds anything that a model which begins with another must share
     registered_name: str
     eos: bool  # whether the source side ends with EOS, as the target side always does
     max_length: int | None  # longer training rows are left out

@@ -33,7 +33,6 @@ VERSION = 1  # of how frames are chosen and cut to size
 class Film(Media):
     """A side of rows that name films."""
 
-    learns = False
     def __init__(
         self,
         *,

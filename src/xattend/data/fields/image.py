@@ -40,7 +40,6 @@ HALF = np.finfo(np.float16)
 class Image(Media):
     """A side of rows that name pictures."""
 
-    learns = False
     def __init__(
         self,
         *,
