@@ -66,9 +66,15 @@ def _words(key: str) -> str:
 
 
 def _number(value: Any) -> str:
-    """Four digits that count; a dash for what is not there."""
+    """Four digits that count; a dash for what is not there; several one after the other.
+
+    >>> _number({"1": 16.5123, "2": None})
+    '16.51, -'
+    """
     if value is None:
         return "-"
+    if isinstance(value, dict):
+        return ", ".join(map(_number, value.values()))
     return f"{round(value, 9):.4g}" if isinstance(value, float) else str(value)  # 3e-17 is a rounding error of 0
 
 
