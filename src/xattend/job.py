@@ -20,6 +20,7 @@ from xattend import recipe as recipes
 from xattend import registry
 from xattend.data.cache import cache_folder
 from xattend.data.corpus import Data, prepare
+from xattend.data.fields.base import Field
 from xattend.data.wanted import Fields, Wanted
 from xattend.errors import UserError
 from xattend.kept import fields_of, places_of
@@ -72,12 +73,19 @@ def _with_vocabularies(own: Fields, begun: Fields) -> Fields:
     """A recipe's fields, with what those of the run found that it begins with."""
     for mine, theirs in zip(own, begun, strict=True):
         if mine is not None:
-            kinds = [None if field is None else (field.to_json()["kind"], field.to_json()["settings"].get("unit")) for field in (mine, theirs)]
-            if theirs is None or kinds[0] != kinds[1]:
-                said = [" of ".join(filter(None, (kind or ("nothing",))[::-1])) for kind in kinds]
-                raise UserError(f"training.start: that run reads or writes {said[1]}, this recipe {said[0]}")
+            if theirs is None or _units(mine) != _units(theirs):
+                raise UserError(f"training.start: that run reads or writes {_units(theirs)}, this recipe {_units(mine)}")
             mine.restore(theirs.to_json())
     return own
+
+
+def _units(field: Field | None) -> str:
+    """What a field's vocabulary is of, in words."""
+    if field is None:
+        return "nothing"
+    described = field.to_json()
+    unit = described["settings"].get("unit")
+    return f"{unit} of {described['kind']}" if unit else str(described["kind"])
 
 
 def _prepared(group: Group, make: Callable[[], Made]) -> Made:

@@ -2,8 +2,8 @@
 
 Words are made up of syllables; one in five ends in digits or is digits alone. A word is in one split only, in whatever face it is
 written. The picture's text says everything: word, face, height x width, straight or curved, and a seed for turn, shear,
-perspective or arc, contrast, ground, blur and grain. A word may be written in capitals: what it says is the same. Pictures are 32 x 100; as soon as some words are curved, all are 48 x 160. A
-target's units are letters, and gold boxes are those of letters.
+perspective or arc, contrast, ground, blur and grain. A word may be written in capitals: what it says is the same. Pictures are 32 x 100; as
+soon as some words are curved, all are 48 x 160. A target's units are letters, and gold boxes are those of letters.
 
 >>> Words.draw("lusaka plain 32x100 straight 17")[0].shape
 (32, 100, 3)
