@@ -38,7 +38,7 @@ def reproduce(tmp_path: Path):
 def test_runs_to_the_end_and_is_not_done_again(reproduce, tmp_path: Path) -> None:
     part = reproduce("tiny", "--trial", "seed2")
     assert part.returncode == 0, part.stderr
-    assert "1 of 2 trainings done" in part.stderr
+    assert "done: seed2. Without --trial the figure is made from all 2 trainings" in part.stderr
     assert not (tmp_path / "results").exists()
     whole = reproduce("tiny", "--json")
     assert whole.returncode == 0, whole.stderr

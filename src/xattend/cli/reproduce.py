@@ -61,7 +61,7 @@ def command(
     unfinished = Unfinished(results / "unfinished" / name) if found.from_scores and not overrides else None
     outcomes = {label: _carried_out(trial, found.variants, unfinished) for label, trial in trials.items() if not only or label in only}
     if len(outcomes) < len(trials):
-        click.echo(f"{len(outcomes)} of {len(trials)} trainings done; without --trial the figure is made from all of them", err=True)
+        click.echo(f"done: {', '.join(outcomes)}. Without --trial the figure is made from all {len(trials)} trainings", err=True)
         return
     record = _record(name, found, outcomes, overrides)
     results.mkdir(parents=True, exist_ok=True)
