@@ -74,6 +74,7 @@ def test_it_learns_describes_and_draws(xattend: Xattend, place: Path, cache: Pat
     assert said.code == 0, said.err
     said = xattend("check", place / "colours.toml", "-s", "training.steps=2")
     assert said.code == 0, said.err
+    assert "source: films, " in said.out
     assert "each 3 x 16 x 16" in said.out
     said = xattend("predict", run, "nowhere.gif")
     assert (said.code, said.err.count("\n")) == (2, 1)

@@ -105,12 +105,15 @@ def _describe(data: Data) -> None:
 
 
 def _describe_media(side: str, field: Field, data: Data) -> None:
+    from xattend.data.fields.media import Media
+
     space = field.space
     assert space.features is not None
     shape = " x ".join(map(str, space.features))
     if space.grid is not None:
         shape = f"features of {' x '.join(map(str, space.grid))} places, {shape} wide"
-    what = "pictures" if space.beside is None else "questions about pictures"
+    assert isinstance(field, Media)
+    what = field.things if space.beside is None else f"questions about {field.things}"
     different = {name: len({split.texts(row)[0] for row in range(len(split))}) for name, split in data.splits.items()}
     click.echo(f"{side}: {what}, {', '.join(f'{count} different in {name}' for name, count in different.items())}; each {shape}")
 

@@ -33,6 +33,8 @@ VERSION = 1  # of how frames are chosen and cut to size
 class Film(Media):
     """A side of rows that name films."""
 
+    things = "films"
+
     def __init__(
         self,
         *,
