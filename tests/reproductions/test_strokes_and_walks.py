@@ -48,11 +48,11 @@ def test_luo() -> None:
 
 def test_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     right = {"full": 70.0, "high-level": 69.0, "no-aligner": 60.0, "no-encoder": 61.0, "absolute": 65.0}
-    monkeypatch.setattr(Walk, "accuracy", lambda self, trial: trial.right)
+    monkeypatch.setattr(Walk, "accuracy", lambda self, trials: trials[0].right + len(trials) - 1)
     trials = {plan.name: SimpleNamespace(right=right[plan.name.rsplit("-", 2)[0]]) for plan in Walk().plans()}
     made = {name: Outcome(trial, {}, {}, 1.0) for name, trial in trials.items()}  # type: ignore[arg-type]
     found = Walk().summary(made)
-    assert found.ours == 70.0
+    assert (found.ours, found.figures["percent_right"]["alone"]["full"]) == (72.0, 70.0)
     assert Walk().reached(70.0)
     assert list(found.figures["claims"].values()) == [True, False]
 
