@@ -12,6 +12,7 @@ from xattend import recipe, registry
 from xattend.data.fields.walk import Walk as WalkField
 from xattend.data.named import Places
 from xattend.reproductions import Outcome
+from xattend.reproductions.base import learning_curves
 from xattend.reproductions.handwriting import Handwriting
 from xattend.reproductions.luo import Luo
 from xattend.reproductions.walk import Walk, arrivals
@@ -64,3 +65,11 @@ def test_a_walk_is_right_by_where_it_ends(tmp_path: Path) -> None:
     sources = ["T 0 0 90|go"] * 4
     written = ["walk stop", "left right walk stop", "walk left stop", "stop"]
     assert arrivals(field, sources, written, ["walk stop"] * 4) == 50.0
+
+
+def test_curves_of_another_metric_are_not_drawn_on_one_axis() -> None:
+    def one(metric: str) -> Outcome:
+        trial = SimpleNamespace(recipe=SimpleNamespace(training=SimpleNamespace(metric=metric)))
+        return Outcome(trial, {}, {}, 1.0, [(1.0, 0.5)])  # type: ignore[arg-type]
+
+    assert list(learning_curves({"ctc": one("cer"), "language": one("loss")}).lines) == ["ctc"]

@@ -82,9 +82,10 @@ class Reproduction:
 
 
 def learning_curves(found: Mapping[str, Outcome]) -> Plot:
-    """The metric that each training was chosen by, on validation rows, against passes over the data."""
+    """The metric that trainings were chosen by, on validation rows, against passes over the data: of those that go by the first one's."""
     metric = next(iter(found.values())).trial.recipe.training.metric
-    return Plot("Validation", "passes over the data", metric, {label: one.curve for label, one in found.items() if one.curve})
+    curves = {label: one.curve for label, one in found.items() if one.curve and one.trial.recipe.training.metric == metric}
+    return Plot("Validation", "passes over the data", metric, curves)
 
 
 def learning_curve(trial: Trial) -> list[tuple[float, float]]:
