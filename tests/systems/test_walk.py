@@ -101,6 +101,8 @@ def test_forward_equals_steps_and_each_action_moves(tmp_path: Path) -> None:
     first = decoder.start(memory)
     begun = decoder.step(torch.full((len(rows),), BOS), first).state
     assert torch.equal(begun.moving["pose"], memory.carry), "the mark that a walk begins with moves nobody"
+    by_hand = torch.tanh(memory.summary_BD @ decoder.begin.weight.T + decoder.begin.bias)
+    torch.testing.assert_close(first.moving["cell"][0], by_hand)  # the first look depends on the instruction
     left = decoder.step(torch.full((len(rows),), target.encode("left")[0]), first).state.moving["pose"]
     assert left.tolist() == [int(source.world.after[pose, ACTIONS.index("left")]) for pose in memory.carry.tolist()]
 

@@ -21,7 +21,7 @@ from xattend.trial import Trial
 MAPS = ("grid", "jelly", "l")
 WAYS: dict[str, tuple[str, ...]] = {
     "full": (), "high-level": ("encoder.skip=false",), "no-aligner": ("attention.kind=every-step", "encoder.skip=false"),
-    "no-encoder": ("encoder.kind=embedding", "encoder.size=100", "encoder.dropout=0.1"),
+    "no-encoder": ("encoder.kind=embedding", "encoder.size=100", "encoder.dropout=0.3"),
     "absolute": ("data.format=sail-absolute",),
 }  # fmt: skip
 SEEDS = {"full": (1, 2, 3), "no-aligner": (1, 2, 3), "no-encoder": (1, 2, 3), "high-level": (1,), "absolute": (1,)}  # three where an order is claimed

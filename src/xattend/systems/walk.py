@@ -1,6 +1,7 @@
 """Listen, Attend and Walk (Mei, Bansal and Walter 2016): an instruction and a map go in, actions come out, seen step by step from where
 they lead.
 
+    s_0 = tanh(W h),   h the last states of both directions
     z_t = attention(s_{t-1}, [x_j ; h_j])                                         the aligner, over words and states: encoder.skip = true
     s_t = LSTM(s_{t-1}, [E y_t ; z_t]),   y_t = what is seen at the pose of step t
     p(a_t) = softmax(L_0 (E y_t + L_s s_t + L_z z_t))
@@ -44,9 +45,10 @@ Positive = Annotated[int, pydantic.Field(ge=1)]
 class Walker(Decoder):
     """What is seen, attention and a cell. A memory's `carry` is the pose that each row begins at."""
 
-    def __init__(self, features_PF: Tensor, after_PV: Tensor, attention: Attention, cell: Cell, dropout: float) -> None:
+    def __init__(self, features_PF: Tensor, after_PV: Tensor, attention: Attention, cell: Cell, memory_size: int, dropout: float) -> None:
         super().__init__()
         self.attention, self.cell, self.dropout = attention, cell, Dropout(dropout)
+        self.begin = nn.Linear(memory_size, cell.size)
         self.see = nn.Linear(features_PF.shape[1], cell.size, bias=False)
         self.state, self.context = nn.Linear(cell.size, cell.size), nn.Linear(attention.context_size, cell.size, bias=False)
         self.output = nn.Linear(cell.size, after_PV.shape[1])
@@ -57,7 +59,9 @@ class Walker(Decoder):
 
     def start(self, memory: Memory) -> State:
         bound = self.attention.bind(memory)
-        moving = {"cell": self.cell.start(len(memory.mask_BS)), "attention": self.attention.start(bound), "pose": memory.carry}
+        _, *rest = self.cell.start(len(memory.mask_BS))
+        hidden_BD = torch.tanh(self.begin(self.dropout(memory.summary_BD)))  # from zeros the first look would be the same for all instructions
+        moving = {"cell": (hidden_BD, *rest), "attention": self.attention.start(bound), "pose": memory.carry}
         return State(bound, moving)
 
     def _update(self, token_B: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
@@ -107,7 +111,7 @@ class Walk(EncoderDecoder):
         self.encoder = parts.build("encoder", replace(self.source.space, beside=None))
         attention: Attention = parts.build("attention", size, self.encoder.size)
         built: Cell = registry.build("cell", cell, size + attention.context_size, size)
-        self.decoder = Walker(features_PF, after_PV, attention, built, dropout)
+        self.decoder = Walker(features_PF, after_PV, attention, built, self.encoder.size, dropout)
         self.objective = parts.build("objective")
         self.objective.wire(self.encoder.size)
 
