@@ -42,6 +42,7 @@ NO_PENALTY = ("objective.kind=cross-entropy", "objective.label_smoothing=0.1")
 DIFFERS = "a frozen EfficientNet-lite0 instead of VGG-19, word vectors shared with the output layer, more dropout, Adam with a cosine, label smoothing, mirrored photos"
 COARSE = f"{DIFFERS}, 7 x 7 places instead of 14 x 14"
 FLOORS = {"bleu-1": 64.0, "bleu-2": 46.0, "bleu-3": 32.0, "bleu-4": 21.3}
+NEAR_SOFT = 19.6  # soft attention has 20.6 in as many passes, and hard attention is wanted within 1
 
 
 class Row(NamedTuple):
@@ -58,6 +59,7 @@ class Captions(Reproduction):
 
     headline: ClassVar[str]
     rows: ClassVar[dict[str, Row]]
+    floors: ClassVar[dict[str, float]] = {}  # beside BLEU-4's own
     metric = "test BLEU-4, five references"
     seeds, from_scores = SEEDS, True
 
@@ -76,8 +78,8 @@ class Captions(Reproduction):
             before = table[row.begins]["minutes"] if row.begins else 0.0
             table[name] = {**scores, "minutes": before + statistics.mean(one.seconds for one in of) / 60}
         figures: dict[str, Any] = {"table": table, "paper": PAPER}
-        if self.floor is not None:
-            figures |= {"floors": FLOORS, "floors_reached": {name: table[self.headline][name] >= least for name, least in FLOORS.items()}}
+        if self.floors:
+            figures |= {"floors": self.floors, "floors_reached": {name: table[self.headline][name] >= least for name, least in self.floors.items()}}
         return Summary(table[self.headline]["bleu-4"], figures)
 
     def plots(self, found: Mapping[str, Outcome], figures: Mapping[str, Any]) -> dict[str, Plot]:
@@ -95,7 +97,7 @@ class Soft(Captions):
     system, paper = "soft attention over a photo, LSTM 512", "Xu et al. 2015"
     published, floor = 19.5, 21.3
     differs = f"{COARSE}, a tenth of the penalty, at last 400 updates on the expected BLEU of captions it draws"
-    headline = "tuned"
+    headline, floors = "tuned", FLOORS
     rows: ClassVar = {
         "soft": Row(), "tuned": Row(TUNED, begins="soft"), "passes": Row((*ADDITIVE, *COMPARED)), "minutes": Row((*ADDITIVE, *TIMED)),
         "no-penalty": Row((*ADDITIVE, *NO_PENALTY, *COMPARED)),
@@ -107,7 +109,7 @@ class Hard(Captions):
     """Hard attention on its lower bound, in the passes and minutes of the other tables."""
 
     system, paper = "hard attention over a photo, LSTM 512", "Xu et al. 2015"
-    published = 21.3
+    published, floor = 21.3, NEAR_SOFT
     differs = COARSE
     headline = "passes"
     rows: ClassVar = {"passes": Row((*HARD, *AUTHORS, *COMPARED)), "minutes": Row((*HARD, *AUTHORS, *TIMED))}
