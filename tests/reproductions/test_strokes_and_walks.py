@@ -53,7 +53,7 @@ def test_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = {plan.name: SimpleNamespace(right=right[plan.name.rsplit("-", 2)[0]]) for plan in Walk().plans()}
     made = {name: Outcome(trial, {}, {}, 1.0) for name, trial in trials.items()}  # type: ignore[arg-type]
     found = Walk().summary(made)
-    assert (found.ours, found.figures["percent_right"]["alone"]["full"]) == (72.0, 70.0)
+    assert (found.ours, found.figures["percent_right_alone"]["full"]) == (79.0, 70.0)
     assert Walk().reached(70.0)
     assert list(found.figures["claims"].values()) == [True, False]
 
