@@ -52,6 +52,6 @@ class Luo(Reproduction):
         })  # fmt: skip
 
     def plots(self, found: Mapping[str, Outcome], figures: Mapping[str, Any]) -> dict[str, Plot]:
-        lines = {name: points for name, one in found.items() if (points := curve(one.trial))}
+        lines = {name: points for name, one in found.items() if "no-baseline" not in name and (points := curve(one.trial))}  # nine lines are a tangle
         drawn = Plot("Online alignments", "passes over the data", "nats a token, exact, validation", lines)
         return {"curves": drawn, **super().plots(found, figures)}
