@@ -8,6 +8,7 @@ import torch
 from tests.contracts import samples
 from xattend.attention.hybrid import Hybrid, median
 from xattend.attention.monotonic import Monotonic, _expected
+from xattend.errors import UserError
 
 
 def test_the_score_is_additive_with_convolutions_of_the_last_weights() -> None:
@@ -44,6 +45,9 @@ def test_smoothing_sharpening_top_and_window() -> None:
     torch.testing.assert_close(weights(sharpen=2.0), (plain**2) / (plain**2).sum())
     assert (weights(top=2) > 0).sum() == 2
     assert weights(window=1).gt(0).tolist() == [False, False, True, True, True, False]
+    assert weights(window=2, back=1).gt(0).tolist() == [False, False, True, True, True, True]
+    with pytest.raises(UserError, match="at least as wide"):
+        weights(back=1)
     weights(smooth=True)
 
 

@@ -19,6 +19,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("rnn", {"attend": "after"}), ("rnn", {"attend": "after", "input_feeding": True, "readout": "luong"}),
     ("rnn", {"readout": "maxout", "cell": "gru-reset-before", "layers": 2}), ("rnn", {"readout": "state", "cell": "lstm"}),
     ("rnn", {"tie": "output", "layer_norm": True}), ("rnn", {"cell": "lstm", "layers": 2, "residual": True, "attend": "after"}),
+    ("rnn", {"cell": "feed-forward", "bridge": "zero"}),  # it has no use for a first state where nothing looks
     ("transformer", {"norm": "post"}), ("transformer", {"positions": "learned", "tie": "output"}),
 ]  # fmt: skip
 INJECTED: list[tuple[str, dict[str, Any]]] = [  # ways in for the whole source besides attention

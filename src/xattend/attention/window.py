@@ -7,9 +7,10 @@
 What stands at a position plays no part: location alone. The weights are not normalised, so a window may be faint, or between two
 positions. It can only go forward; with `monotone = false` the exponential of the last equation is left out, and it may go back as well.
 
-Positions are counted from 0 here, and kappa_0 = -pace: the first look lies at the first position, and each further one `pace` positions on,
-until something better is learnt. Set it to the source positions a step, about: 1 if both sides are as long as each other, 0.05 where
-twenty pen points make a letter, 8 where eight frames of sound do.
+Positions are counted from 0 here, and each step moves `pace` positions on until something better is learnt. Set it to the source positions a step,
+about: 1 if both sides are as long as each other, 0.05 where twenty pen points make a letter, 8 where eight frames of sound do. A position reaches half
+a position to either side, so the first step's share of the source is from -1/2 to pace - 1/2, and its middle is where the first look lies:
+kappa_0 = -(1 + pace) / 2. Begun at the middle of the first position instead, the window stays half a letter ahead of the pen.
 
 >>> import torch
 >>> from xattend.types import Memory
@@ -64,7 +65,7 @@ class Window(Attention):
             self.place.bias.copy_(bias_3K.flatten())
 
     def start(self, bound: Bound) -> Tree:
-        return bound.values_BSD.new_full((len(bound.mask_BS), self.components), -self.pace)
+        return bound.values_BSD.new_full((len(bound.mask_BS), self.components), -(1 + self.pace) / 2)
 
     def look(self, query_BQ: Tensor, kappa_BK: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
         """weights_BS, and where the Gaussians are now."""

@@ -20,6 +20,7 @@ class LasFsdd(Reproduction):
     """Digit error of whole strings."""
 
     system, paper = "pyramidal BiLSTM, additive attention, LSTM, auxiliary CTC", "Chan et al. 2016"
+    from_scores = True
     metric, higher_is_better, floor = "FSDD strings of 3 to 7 digits, digit error, percent", False, 10.0
     differs = "digit strings put together from recordings instead of voice search, time divided by 4 instead of 8, 128 units instead of 256, Adam, auxiliary CTC"
 

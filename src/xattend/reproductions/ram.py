@@ -36,7 +36,7 @@ def error(one: Outcome) -> float:
 class Errors(Reproduction):
     """Trainings of one recipe on MNIST, by name; `ours` is the test error of the first."""
 
-    metric, higher_is_better = "test error, percent", False
+    metric, higher_is_better, from_scores = "test error, percent", False, True
     recipe: ClassVar[str]
     rows: ClassVar[dict[str, tuple[tuple[str, ...], int]]]  # by name: what is set otherwise, and the updates
     printed: ClassVar[dict[str, Any]] = {}

@@ -65,6 +65,7 @@ class Write(System):
         size: Annotated[Positive, "width of a layer"] = 400,
         layers: Annotated[Positive, "how many"] = 3,
         gaussians: Annotated[Positive, "of the mixture"] = 20,
+        ahead: Annotated[Annotated[int, pydantic.Field(ge=0)], "characters after its own that are read at each place of the text; the paper has none"] = 0,
         bias: Annotated[Annotated[float, pydantic.Field(ge=0)], "of samples: 0 as varied as the data, 1 or more neat"] = 0.0,
         seed: Annotated[int, "of samples"] = 1,
         prime: Annotated[str | None, "a drawing that samples go on from: handwriting:17 some text, or TEXT|POINTS"] = None,
@@ -76,8 +77,8 @@ class Write(System):
         self.source: Field = parts.source
         self.target: Strokes = parts.target
         self.vocabulary = parts.source.space.symbols()
-        self.bias, self.seed, self.prime = bias, seed, prime
-        self.attention: Attention = parts.build("attention", size, self.vocabulary)
+        self.ahead, self.bias, self.seed, self.prime = ahead, bias, seed, prime
+        self.attention: Attention = parts.build("attention", size, (1 + ahead) * self.vocabulary)
         context = self.attention.context_size
         widths = [3 + context, *[3 + size + context] * (layers - 1)]
         self.cells = nn.ModuleList([registry.build("cell", cell, width, size) for width in widths])
@@ -87,9 +88,11 @@ class Write(System):
         return [cell for cell in self.cells if isinstance(cell, Cell)]
 
     def memory(self, source: Padded) -> Memory:
-        """Characters, one-hot."""
+        """Characters, one-hot, and beside each those that follow it."""
         states_BSV = F.one_hot(source.values, self.vocabulary).float() * source.mask_BS[:, :, None]
-        return Memory(states_BSV, source.mask_BS, states_BSV.mean(dim=1), (states_BSV.shape[1],))
+        later = [F.pad(states_BSV[:, place:], (0, 0, 0, min(place, states_BSV.shape[1]))) for place in range(1, 1 + self.ahead)]
+        states_BSD = torch.cat([states_BSV, *later], dim=2) * source.mask_BS[:, :, None]
+        return Memory(states_BSD, source.mask_BS, states_BSD.mean(dim=1), (states_BSD.shape[1],))
 
     def start(self, bound: Bound) -> Hand:
         batch = len(bound.mask_BS)
