@@ -59,8 +59,21 @@ def test_all_points_at_once_equal_point_by_point() -> None:
     torch.testing.assert_close(together, torch.stack(found, dim=1), atol=1e-5, rtol=1e-5)
 
 
-def test_padding_and_neighbours_change_nothing() -> None:
-    model = system().eval()
+def test_a_place_of_the_text_shows_the_characters_that_follow() -> None:
+    model, rows = system(ahead=2), batch([("ab", ROWS[0][1]), ("c", ROWS[1][1])])
+    assert rows.source is not None
+    found = model.memory(rows.source).states_BSD.unflatten(2, (3, model.vocabulary))
+    a, b, end = rows.source.values[0].tolist()
+    assert found[0].sum(dim=2).tolist() == [[1, 1, 1], [1, 1, 0], [1, 0, 0]]
+    assert found[0, 0].argmax(dim=1).tolist() == [a, b, end]
+    assert found[0, 1, 1].argmax() == end
+    assert found[1, 0].sum(dim=1).tolist() == [1, 1, 0]  # c, the end, and nothing
+    assert found[1, 2].sum() == 0  # padding
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_padding_and_neighbours_change_nothing(ahead: int) -> None:
+    model = system(ahead=ahead).eval()
     together = model.score(batch(ROWS[:3]))
     for row in range(3):
         assert model.score(batch([ROWS[row]]))[0] == pytest.approx(together[row], abs=1e-4)
