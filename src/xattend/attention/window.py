@@ -10,7 +10,7 @@ positions. It can only go forward; with `monotone = false` the exponential of th
 Positions are counted from 0 here, and each step moves `pace` positions on until something better is learnt. Set it to the source positions a step,
 about: 1 if both sides are as long as each other, 0.05 where twenty pen points make a letter, 8 where eight frames of sound do. A position reaches half
 a position to either side, so the first step's share of the source is from -1/2 to pace - 1/2, and its middle is where the first look lies:
-kappa_0 = -(1 + pace) / 2. Begun at the middle of the first position instead, the window stays half a letter ahead of the pen.
+kappa_0 = -(1 + pace) / 2. Begun at the middle of the first position instead, the window of `handwriting` stayed a point or two ahead of the pen.
 
 >>> import torch
 >>> from xattend.types import Memory

@@ -3,7 +3,7 @@
     s_t = tanh(U x_t + b)
 
 In a decoder it remembers the last word and the last context, and nothing else: it cannot count, so what it does at step 30 is what it does at
-step 3. Where the attention keeps the place (`hybrid`, `monotonic`, `window`), that is enough.
+step 3. With an attention that keeps the place (`hybrid`), that is enough to spell strings six times as long as those trained on.
 
 >>> import torch
 >>> cell = FeedForward(3, 4)

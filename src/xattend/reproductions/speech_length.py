@@ -25,7 +25,7 @@ SET = (
     "search.coverage_penalty=0.02",
 )  # fmt: skip
 HYBRID = ("attention.kind=hybrid", "attention.filters=8", "attention.reach=8", "attention.window=16", "attention.back=4")  # a digit is about 11 positions long
-RECORDED = ("encoder.cell=gru", "encoder.size=96", "attention.size=128", "training.precision=float32")  # an LSTM over recordings counts seconds, too
+RECORDED = ("encoder.cell=gru", "encoder.size=96", "attention.size=128", "training.precision=float32")  # with LSTMs over recordings it stopped after 5 to 7 digits
 KINDS = {"content": ("attention.kind=additive",), "hybrid": HYBRID}
 
 
