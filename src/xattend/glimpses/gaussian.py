@@ -18,6 +18,7 @@ window is the whole picture, evenly. log s^2 and log d~ are kept within what a p
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import pydantic
@@ -47,10 +48,24 @@ class Gaussian(Glimpse):
         self.side, self.size = size, self.channels * size * size
         for name, count in (("across", self.width), ("down", self.height)):
             self.register_buffer(name, torch.arange(1.0, count + 1), persistent=False)
+        self.steps: Tensor
         self.register_buffer("steps", torch.arange(1.0, size + 1) - size / 2 - 0.5, persistent=False)
+        grown = {  # for glimpses/fused.py, which takes all exponentials at once: of log s^2, log d~ and log i
+            "least": [WIDTH[0], STRIDE[0], -math.inf],
+            "most": [WIDTH[1], STRIDE[1], math.inf],
+            "powers": [-0.5, 1.0, 1.0],
+            "units": [math.sqrt(0.5 / math.log(2)), (max(self.width, self.height) - 1) / (size - 1), 1.0],
+        }
+        for name, given in grown.items():
+            self.register_buffer(name, torch.tensor(given), persistent=False)
+        self.register_buffer("moments", torch.stack([torch.full_like(self.steps, (self.width + 1) / 2), self.steps], dim=1), persistent=False)
+        self.least: Tensor
+        self.most: Tensor
+        self.powers: Tensor
+        self.units: Tensor
+        self.moments: Tensor
         self.across: Tensor
         self.down: Tensor
-        self.steps: Tensor
 
     def bind(self, picture_BCHW: Tensor) -> Tree:
         """Rows outermost, so that all channels are filtered by one product each way."""

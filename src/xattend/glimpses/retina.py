@@ -9,7 +9,8 @@ there, so the filters run once a picture, each on the one before,
     x_2k[i, j] = 1/4 (x_k[i, j] + x_k[i - k, j] + x_k[i, j - k] + x_k[i - k, j - k]),   x_1 = x
 
 and a glimpse is g x g points of each. Points of a patch are whole pixels apart, so they all lie at the same share of the way between two
-pixels: all scales are gathered at once by whole numbers, and mixed by one share across and one down.
+pixels: all scales are gathered at once by whole numbers, and mixed by one share across and one down. With one scale a point's neighbour is
+the next point's own pixel, and is gathered once.
 
 >>> retina = Retina(Space(features=(1, 4, 4)), size=2, scales=2)
 >>> picture_BCHW = torch.arange(16.0).view(1, 1, 4, 4)
@@ -53,21 +54,29 @@ class Retina(Glimpse):
         areas_K = (ends_2K + 2).prod(dim=0)  # each has a border of zeros, one pixel wide: what lies beyond
         beside_K = ends_2K[0] + 2
         self.pixels = int(areas_K.sum())
+        half_21 = torch.tensor([[self.width / 2], [self.height / 2]])
+        two_Kg = (k_K[:, None, None] * torch.arange(size)[:, None] + torch.arange(2)).flatten(1)  # a point's two neighbours
         given = {
-            "taps": (k_K[:, None, None] * torch.arange(size)[:, None] + torch.arange(2)).flatten(1),  # a point's two neighbours
-            "ends": ends_2K,
+            "taps": torch.arange(size + 1)[None] if scales == 1 else two_Kg,
+            "least": torch.tensor(-1),  # the border before the first pixel
+            "ends": ends_2K[..., None],  # and that behind the last
+            "last": 1.0 * ends_2K,
             "beside": beside_K,  # from a pixel to the one below
             "origin": areas_K.cumsum(0) - areas_K + beside_K + 1,  # where a filtered picture's first pixel lies
-            "shift": (k_K - 1) / 2 - k_K * (size - 1) / 2,  # from the centre to the first point
+            "radius": half_21,
+            "start": half_21 - 0.5 + (k_K - 1) / 2 - k_K * (size - 1) / 2,  # of a patch around the picture's centre; the first pixel's centre is 0
             "far": -1.0 * (k_K * size + 1),  # a patch that begins here sees nothing, nor does one further out
         }
         for name, value in given.items():
             self.register_buffer(name, value, persistent=False)
         self.taps: Tensor
+        self.least: Tensor
         self.ends: Tensor
+        self.last: Tensor
         self.beside: Tensor
         self.origin: Tensor
-        self.shift: Tensor
+        self.radius: Tensor
+        self.start: Tensor
         self.far: Tensor
 
     def widths(self) -> list[int]:
@@ -89,24 +98,27 @@ class Retina(Glimpse):
 
     def read(self, bound: Tree, where_NP: Tensor) -> Tensor:
         maps_BCF: Tensor = bound
-        batch, side = len(maps_BCF), self.side
+        batch = len(maps_BCF)
         # the first point of each patch in each filtered picture, across and down: a whole number and a share
-        first_N2K = torch.minimum(torch.maximum(self._pixels(where_NP)[:, :, None] + self.shift, self.far), self.ends)
+        first_N2K = torch.addcmul(self.start, where_NP.detach()[:, :, None], self.radius).clamp_(self.far, self.last)
         whole_N2K = first_N2K.floor()
         # copies of a picture are more points of the same one: nothing is repeated
-        share_BC2K = (first_N2K - whole_N2K).reshape(batch, 1, -1, 2, self.scales, 1, 1)
-        taps_N2Kg = torch.minimum((whole_N2K.long()[..., None] + self.taps).clamp_(min=-1), self.ends[..., None])
-        rows_NKg = taps_N2Kg[:, 1] * self.beside[:, None] + self.origin[:, None]
-        points_BF = (rows_NKg[..., None] + taps_N2Kg[:, 0, :, None]).reshape(batch, 1, -1)
-        seen = maps_BCF.gather(2, points_BF.expand(-1, self.channels, -1)).view(batch, self.channels, -1, self.scales, side, 2, 2 * side)
-        seen = torch.lerp(seen[..., 0, :], seen[..., 1, :], share_BC2K[:, :, :, 1])
-        seen = seen.view(batch, self.channels, -1, self.scales, side, side, 2)
-        seen = torch.lerp(seen[..., 0], seen[..., 1], share_BC2K[:, :, :, 0])
-        return seen.permute(0, 2, 3, 1, 4, 5).reshape(len(where_NP), -1)  # copies, scales, channels, rows, columns
+        share_BC2K = (first_N2K - whole_N2K).view(batch, 1, -1, 2, self.scales, 1, 1)
+        taps_N2Kg = (whole_N2K.long()[..., None] + self.taps).clamp_(self.least, self.ends)
+        rows_NKg = torch.addcmul(self.origin[:, None], taps_N2Kg[:, 1], self.beside[:, None])
+        points_BF = (rows_NKg[..., None] + taps_N2Kg[:, 0, :, None]).view(batch, 1, -1)
+        taps = self.taps.shape[1]
+        seen = maps_BCF.gather(2, points_BF.expand(-1, self.channels, -1)).view(batch, self.channels, -1, self.scales, taps, taps)
+        seen = torch.lerp(*self._pairs(seen, 4), share_BC2K[:, :, :, 1])
+        seen = torch.lerp(*self._pairs(seen, 5), share_BC2K[:, :, :, 0])
+        return seen.permute(0, 2, 3, 1, 4, 5).reshape(len(where_NP), self.size)  # copies, scales, channels, rows, columns
 
-    def _pixels(self, where_N2: Tensor) -> Tensor:
-        """The place in pixels; the first pixel's centre is 0."""
-        return (where_N2.detach() + 1) * (where_N2.new_tensor([self.width, self.height]) / 2) - 0.5
+    def _pairs(self, seen: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """Of each point the pixel before it and the one behind it, along an axis of taps."""
+        if self.scales == 1:
+            return seen.narrow(dim, 0, self.side), seen.narrow(dim, 1, self.side)
+        twos = seen.view(*seen.shape[:dim], self.side, 2, *seen.shape[dim + 1 :])
+        return twos.select(dim + 1, 0), twos.select(dim + 1, 1)
 
     def boxes(self, where_NP: Tensor) -> Tensor:
         centre_N12 = (where_NP.detach()[:, None] + 1) / 2

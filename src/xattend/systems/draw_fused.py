@@ -1,21 +1,23 @@
 """All steps of DRAW as one autograd function with a backward of its own (Gregor et al. 2015; the system is in draw.py).
 
     x^_t    = x - sigmoid(c_{t-1}),   r_t = read(x, x^_t; V h^dec_{t-1})       both pictures through one filter bank                  (3, 4)
-    h^enc_t = lstm(W r_t + W h^enc_{t-1} + U h^dec_{t-1})                                                                           (5)
-    z_t     = mu_t + sigma_t e_t,   h^dec_t = lstm(W z_t + U h^dec_{t-1})                                                           (6, 7)
-    c_t     = c_{t-1} + write(V h^dec_t)                                                                                            (8)
+    h^enc_t = lstm(W [r_t ; h^enc_{t-1} ; 1 ; h^dec_{t-1}])                                                                         (5)
+    z_t     = mu_t + sigma_t e_t,   (mu_t ; log sigma_t) = W [h^enc_t ; 1],   h^dec_t = lstm(W [1 ; h^dec_{t-1} ; z_t])             (6, 7)
+    c_t     = c_{t-1} + write(V [1 ; h^dec_t])                                                                                      (8)
 
-U is one matrix for the gates of both cells, V one for stroke and windows. Going back, the canvas's gradient grows by that of what was
-missing: dL/dc_{t-1} = dL/dc_t - s (1 - s) dL/dx^_t, s = sigmoid(c_{t-1}). Windows are in glimpses/fused.py. Weights have their gradient by
-one product over all steps; states before the first step are 0 and cost no product. The plain way, `Draw.one_by_one`, is the reference:
-tests hold this one to it.
+All factors of a step's products lie in one row [r ; h^enc ; 1 ; h^dec ; z], in the products' own type, and every product takes some columns of
+it that lie side by side (`Columns`): nothing is put together, converted or added up a second time, and biases are weights of the 1. Going
+back, the gradients of what was made of a row lie in one row as well, (codes ; encoder's gates ; decoder's gates ; V's), so that each state has
+its gradient by one product, and each weight by one product over all steps. The canvas's gradient grows by that of what was missing:
+dL/dc_{t-1} = dL/dc_t - s (1 - s) dL/dx^_t, s = sigmoid(c_{t-1}). Windows are in glimpses/fused.py. The plain way, `Draw.one_by_one`, is the
+reference: tests hold this one to it.
 
 >>> units = Units(1, torch.zeros(1, 2))
->>> units.forward(0, torch.full((1, 8), 1e4)).mul(10_000).round().tolist()  # every gate open, g = 1: c = 1, h = tanh(1)
+>>> units.forward(0, torch.tensor([[1e4, 1e4, 1e4, 1e4, -1e4, -1e4, 1e4, 1e4]])).mul(10_000).round().tolist()  # every gate open, g = 1: h = tanh(1)
 [[7616.0, 7616.0]]
 
 Shapes: B pictures, T steps, Z numbers of a code, Y = 2 Z, D width, G = 4 D, R numbers read, S pixels along a side, c channels x S, K rows
-of V.
+of V, X columns of a row of factors, J those of a row of gradients.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from xattend.cells.gates import LSTMGates
 from xattend.glimpses import fused
 from xattend.glimpses.base import Glimpse
 from xattend.glimpses.gaussian import Gaussian
-from xattend.layers.precision import in_float32, of_products, product
+from xattend.layers.precision import in_float32, of_products
 
 
 class Plan(NamedTuple):
@@ -64,44 +66,100 @@ def run(
     return canvas_BHc.unflatten(2, (-1, picture_BCHW.shape[3])).transpose(1, 2), code_TBY
 
 
+class Columns(NamedTuple):
+    """Which columns of a row of factors a product takes, and which hold what."""
+
+    seen: slice
+    enc: slice
+    dec: slice
+    z: slice
+
+    @classmethod
+    def of(cls, read: int, size: int, code: int) -> Columns:
+        one = read + size
+        return cls(slice(0, read), slice(read, one), slice(one + 1, one + 1 + size), slice(one + 1 + size, one + 1 + size + code))
+
+    @property
+    def one(self) -> int:
+        return int(self.enc.stop)
+
+    @property
+    def look(self) -> slice:
+        """What the encoder's gates are made of."""
+        return slice(0, self.dec.stop)
+
+    @property
+    def paint(self) -> slice:
+        """What the decoder's gates are made of."""
+        return slice(self.one, self.z.stop)
+
+    @property
+    def coded(self) -> slice:
+        return slice(self.enc.start, self.one + 1)
+
+    @property
+    def told(self) -> slice:
+        return slice(self.one, self.dec.stop)
+
+
 class Units:
-    """An LSTM's units over all steps, from the whole sum that its gates are made of. Unlike cells/gates.py it works in place, and puts
-    gradients where they are wanted: a pass over four times the state costs as much as a small product."""
+    """An LSTM's units over all steps, from the whole sum that its gates are made of. Unlike cells/gates.py it works in place: a pass over
+    four times the state costs as much as a small product. tanh(x) = 1 - 2 sigmoid(-2 x), and the sum has -2 x in place of g's x, because its
+    weights have been `bent`: so one sigmoid is all four gates, and one slope s (1 - s) is that of all four."""
 
     def __init__(self, steps: int, first_BD: Tensor) -> None:
-        self.gates = list[Tensor]()  # i, f, g, o
-        self.c_TBD = first_BD.new_zeros(steps + 1, *first_BD.shape)
-        self.squashed_TBD = first_BD.new_empty(steps, *first_BD.shape)  # tanh(c)
-        self.d_c_BD = torch.zeros_like(first_BD)
+        self.gates = list[Tensor]()  # i, f, sigmoid(-2 g), o
+        self.c_TBD = first_BD.new_zeros(steps + 1, *first_BD.shape).unbind()
+        self.squashed_TBD = first_BD.new_empty(steps, *first_BD.shape).unbind()  # sigmoid(-2 c)
+        self.d_c_BD, self.zero = torch.zeros_like(first_BD), first_BD.new_zeros(())
 
     def forward(self, t: int, sum_BG: Tensor) -> Tensor:
         """h_BD; the sum is used up."""
-        self.gates.append(sum_BG)
-        i, f, g, o = sum_BG.chunk(4, dim=1)
-        g.mul_(2)  # tanh(x) = 2 sigmoid(2 x) - 1
-        sum_BG.sigmoid_()
-        g.mul_(2).sub_(1)
-        torch.mul(f, self.c_TBD[t], out=self.c_TBD[t + 1]).addcmul_(i, g)
-        torch.mul(self.c_TBD[t + 1], 2, out=self.squashed_TBD[t]).sigmoid_().mul_(2).sub_(1)
-        return o * self.squashed_TBD[t]
+        self.gates.append(sum_BG.sigmoid_())
+        i, f, s, o = sum_BG.chunk(4, dim=1)
+        torch.addcmul(i, i, s, value=-2, out=self.c_TBD[t + 1]).addcmul_(f, self.c_TBD[t])
+        squashed_BD = torch.mul(self.c_TBD[t + 1], -2, out=self.squashed_TBD[t]).sigmoid_()
+        return torch.addcmul(o, o, squashed_BD, value=-2)
 
-    def backward(self, t: int, d_h_BD: Tensor, d_sum_BG: Tensor) -> None:
-        """Puts the gradient of the sum into d_sum_BG; that of c waits here for the step before."""
+    def backward(self, t: int, d_h_BD: Tensor) -> Tensor:
+        """The gradient of the sum; that of c waits here for the step before."""
+        gates_BG, squashed_BD, d_c_BD = self.gates[t], self.squashed_TBD[t], self.d_c_BD
         if t + 1 == len(self.gates):
-            self.d_c_BD = torch.zeros_like(d_h_BD)
-        gates_BG, squashed, d_c = self.gates[t], self.squashed_TBD[t], self.d_c_BD
-        i, f, g, o = gates_BG.chunk(4, dim=1)
-        d_i, d_f, d_g, d_o = d_sum_BG.chunk(4, dim=1)
-        through = d_h_BD * o
-        d_c.add_(through).addcmul_(through.mul_(squashed), squashed, value=-1)
-        torch.mul(d_c, g, out=d_i)
-        torch.mul(d_c, self.c_TBD[t], out=d_f)
-        torch.mul(d_h_BD, squashed, out=d_o)
-        slope_BG = torch.addcmul(gates_BG, gates_BG, gates_BG, value=-1)  # s - s^2, as it is for sigmoids
-        torch.addcmul(slope_BG.new_ones(()), g, g, value=-1, out=slope_BG[:, 2 * g.shape[1] : 3 * g.shape[1]])  # and 1 - g^2 for tanh
-        torch.mul(d_c, i, out=d_g)
-        d_sum_BG.mul_(slope_BG)
-        d_c.mul_(f)
+            d_c_BD.zero_()
+        i, f, s, o = gates_BG.chunk(4, dim=1)
+        d_sum_BG = torch.empty_like(gates_BG)
+        d_i, d_f, d_s, d_o = d_sum_BG.chunk(4, dim=1)
+        d_c_BD.add_(slope_(d_h_BD * o, squashed_BD), alpha=4)  # 1 - tanh^2 = 4 s (1 - s)
+        torch.addcmul(d_c_BD, d_c_BD, s, value=-2, out=d_i)
+        torch.mul(d_c_BD, self.c_TBD[t], out=d_f)
+        torch.addcmul(self.zero, d_c_BD, i, value=-2, out=d_s)
+        torch.addcmul(d_h_BD, d_h_BD, squashed_BD, value=-2, out=d_o)
+        d_c_BD.mul_(f)
+        return slope_(d_sum_BG, gates_BG)
+
+
+def slope_(d_after: Tensor, after: Tensor) -> Tensor:
+    """The gradient of a sigmoid's argument, in place of that of its value."""
+    found: Tensor = torch.ops.aten.sigmoid_backward.grad_input(d_after, after, grad_input=d_after)
+    return found
+
+
+def bent(weight_GX: Tensor) -> Tensor:
+    """An LSTM's weights, or their gradient, for `Units`: those of g times -2, in place."""
+    weight_GX.chunk(4)[2].mul_(-2)
+    return weight_GX
+
+
+def joined(products: torch.dtype, *parts: Tensor) -> Tensor:
+    """Weights side by side, in the products' own type; a vector is one column."""
+    return torch.cat([part.to(products) if part.dim() > 1 else part.to(products)[:, None] for part in parts], dim=1)
+
+
+def made(row_BX: Tensor, weight_GX: Tensor, of: slice, only: slice | None, one: int) -> Tensor:
+    """The sum that gates are made of, in the weights' own type; `only`: the columns that are not 0 before the first step, besides the 1."""
+    if only is None:
+        return torch.mm(row_BX[:, of], weight_GX.t())
+    return torch.addmm(weight_GX[:, one - of.start], row_BX[:, only], weight_GX[:, only.start - of.start : only.stop - of.start].t())
 
 
 class _Loop(torch.autograd.Function):
@@ -112,84 +170,86 @@ class _Loop(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         enc_GI, enc_GD, dec_GZ, dec_GD, code_YD, place_PD, stroke_KD = weights[:7]
         enc_G, enc_h_G, dec_G, dec_h_G, code_Y, place_P, stroke_K = weights[7:]
-        (steps, batch, numbers), (gated, size), read, columns = noise_TBZ.shape, enc_GD.shape, how.read.size, picture_BHc.shape[2]
-        u_GD, u_G = torch.cat([enc_GI[:, read:], dec_GD]), torch.cat([enc_G + enc_h_G, dec_G + dec_h_G])
-        v_KD, v_K = torch.cat([stroke_KD, place_PD]), torch.cat([stroke_K, place_P])
-        kept = enc_GI[:, :read], enc_GD, dec_GZ, code_YD, u_GD, v_KD
-        factors = [weight.to(products) for weight in kept]
-        read_RG, enc_DG, dec_ZG, code_DY, u_DG, v_DK = (factor.t() for factor in factors)
-        h_enc_TBD, h_dec_TBD = (noise_TBZ.new_zeros(steps + 1, batch, size) for _ in range(2))
-        encoder, decoder = Units(steps, h_enc_TBD[0]), Units(steps, h_dec_TBD[0])
-        seen_TBR, code_TBY = noise_TBZ.new_empty(steps, batch, read), noise_TBZ.new_empty(steps, batch, 2 * numbers)
-        std_TBZ, z_TBZ = torch.empty_like(noise_TBZ), torch.empty_like(noise_TBZ)
-        both_TBHc = noise_TBZ.new_empty(steps, *picture_BHc.shape[:2], 2 * columns)
-        both_TBHc[..., :columns] = picture_BHc
-        canvas_BHc = blank_Hc.repeat(batch, 1, 1)
-        looks, strokes = list[tuple[fused.Bank, Tensor]](), list[tuple[fused.Bank, Tensor, Tensor]]()
-        from_dec_BG, told_BK = u_G.expand(batch, -1), v_K.expand(batch, -1)  # of a state that is 0
+        (steps, batch, numbers), size, read, width = noise_TBZ.shape, enc_GD.shape[1], how.read.size, picture_BHc.shape[2]
+        at, own = Columns.of(read, size, numbers), noise_TBZ.dtype
+        look_GX = bent(joined(products, enc_GI[:, :read], enc_GD, enc_G + enc_h_G, enc_GI[:, read:]))
+        paint_GX = bent(joined(products, dec_G + dec_h_G, dec_GD, dec_GZ))
+        code_YX, v_KX = joined(products, code_YD, code_Y), joined(products, torch.cat([stroke_K, place_P]), torch.cat([stroke_KD, place_PD]))
+        rows_TBX = noise_TBZ.new_zeros(steps + 1, batch, at.z.stop, dtype=products)
+        rows_TBX[:, :, at.one] = 1
+        encoder, decoder = (Units(steps, noise_TBZ.new_empty(batch, size)) for _ in range(2))
+        code_TBY, std_TBZ = noise_TBZ.new_empty(steps, batch, 2 * numbers), torch.empty_like(noise_TBZ)
+        shown_TBHc = picture_BHc.new_empty(steps, *picture_BHc.shape)
+        both_BHc = torch.cat([picture_BHc, picture_BHc], dim=2)
+        missing_BHc, canvas_BHc = both_BHc[..., width:], blank_Hc.repeat(batch, 1, 1)
+        looks, strokes = list[tuple[fused.Bank, Tensor, Tensor]](), list[tuple[fused.Bank, Tensor, Tensor]]()
+        told_BK = torch.cat([stroke_K, place_P]).expand(batch, -1)  # of a state that is 0
+        seen_TBR, h_enc_TBD, h_dec_TBD, z_TBZ, coded_TBX, told_TBX = (
+            rows_TBX[..., of].unbind() for of in (at.seen, at.enc, at.dec, at.z, at.coded, at.told)
+        )
+        code_XY, v_XK = code_YX.t(), v_KX.t()
         for t in range(steps):
-            torch.sub(picture_BHc, canvas_BHc.sigmoid(), out=both_TBHc[t, ..., columns:])
+            row_BX = rows_TBX[t]
+            torch.sub(picture_BHc, torch.sigmoid(canvas_BHc, out=shown_TBHc[t]), out=missing_BHc)
             through = fused.bank(how.read, told_BK[:, len(stroke_K) :])
-            seen_TBR[t], rows = fused.read(through, both_TBHc[t])
-            looks.append((through, rows))
-            sum_BG = product(seen_TBR[t], read_RG, from_dec_BG[:, :gated])
-            if t:
-                sum_BG = product(h_enc_TBD[t], enc_DG, sum_BG, out=sum_BG)
-            h_enc_TBD[t + 1] = encoder.forward(t, sum_BG)
-            product(h_enc_TBD[t + 1], code_DY, code_Y, out=code_TBY[t])
-            torch.exp(code_TBY[t, :, numbers:], out=std_TBZ[t])
-            torch.addcmul(code_TBY[t, :, :numbers], std_TBZ[t], noise_TBZ[t], out=z_TBZ[t])
-            h_dec_TBD[t + 1] = decoder.forward(t, product(z_TBZ[t], dec_ZG, from_dec_BG[:, gated:]))
-            told_BK = product(h_dec_TBD[t + 1], v_DK, v_K)
+            seen_BR, lines = fused.read(through, both_BHc)
+            looks.append((through, lines, seen_BR))
+            seen_TBR[t].copy_(seen_BR)
+            h_enc_TBD[t + 1].copy_(encoder.forward(t, made(row_BX, look_GX, at.look, None if t else at.seen, at.one).to(own)))
+            code_BY = code_TBY[t].copy_(torch.mm(coded_TBX[t + 1], code_XY))
+            std_BZ = torch.exp(code_BY[:, numbers:], out=std_TBZ[t])
+            z_TBZ[t].copy_(torch.addcmul(code_BY[:, :numbers], std_BZ, noise_TBZ[t]))
+            h_dec_TBD[t + 1].copy_(decoder.forward(t, made(row_BX, paint_GX, at.paint, None if t else at.z, at.one).to(own)))
+            told_BK = torch.mm(told_TBX[t + 1], v_XK).to(own)
             through = fused.bank(how.write, told_BK[:, how.write.size : len(stroke_K)])
             strokes.append((through, *fused.write(through, told_BK[:, : how.write.size], canvas_BHc)))
-            if t + 1 < steps:
-                from_dec_BG = product(h_dec_TBD[t + 1], u_DG, u_G)
-        ctx.save_for_backward(*factors, picture_BHc, noise_TBZ)
-        ctx.run = encoder, decoder, h_enc_TBD, h_dec_TBD, seen_TBR, std_TBZ, z_TBZ, both_TBHc, looks, strokes
-        return canvas_BHc, code_TBY.clone()
+        ctx.save_for_backward(look_GX, paint_GX, code_YX, v_KX, picture_BHc, noise_TBZ)
+        ctx.run = at, encoder, decoder, rows_TBX, std_TBZ, shown_TBHc, both_BHc, looks, strokes
+        return canvas_BHc, code_TBY
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, d_canvas_BHc: Tensor, d_given_TBY: Tensor) -> tuple[Tensor | None, ...]:
-        read_GR, enc_GD, dec_GZ, code_YD, u_GD, v_KD, picture_BHc, noise_TBZ = ctx.saved_tensors
-        products = enc_GD.dtype
-        encoder, decoder, h_enc_TBD, h_dec_TBD, seen_TBR, std_TBZ, z_TBZ, both_TBHc, looks, strokes = ctx.run
-        (steps, batch, _), gated, columns, where = seen_TBR.shape, len(enc_GD), picture_BHc.shape[2], len(v_KD) - Gaussian.numbers
+    def backward(ctx: Any, d_canvas_BHc: Tensor, d_code_TBY: Tensor) -> tuple[Tensor | None, ...]:
+        look_GX, paint_GX, code_YX, v_KX, picture_BHc, noise_TBZ = ctx.saved_tensors
+        at, encoder, decoder, rows_TBX, std_TBZ, shown_TBHc, both_BHc, looks, strokes = ctx.run
+        (steps, batch, numbers), own, width = noise_TBZ.shape, noise_TBZ.dtype, picture_BHc.shape[2]
+        coded, gated, told = len(code_YX), len(look_GX), len(v_KX)
+        enc, dec, v = slice(coded, coded + gated), slice(coded + gated, coded + 2 * gated), slice(coded + 2 * gated, None)
+        where = told - Gaussian.numbers  # V's rows that place the next look
         d_canvas_BHc = d_canvas_BHc.clone(memory_format=torch.contiguous_format)
-        d_code_TBY = d_given_TBY.clone()
-        d_sums_TBG = noise_TBZ.new_empty(steps, batch, 2 * gated)  # of the gates' sums, the encoder's beside the decoder's
-        # of what a state is asked for after t steps: at first no stroke, at last no look
-        d_told_TBK = noise_TBZ.new_zeros(steps + 1, batch, len(v_KD))
-        d_enc_TBG, d_dec_TBG = d_sums_TBG.chunk(2, dim=2)
-        d_after_BD = torch.zeros_like(h_enc_TBD[0])  # of the encoder's state, from the step behind
+        spread_TBZ, missing_BHc = std_TBZ * noise_TBZ, both_BHc[..., width:]
+        # of what is made of a row: at first no code and no stroke, at last no gates and no look
+        d_rows_TBJ = rows_TBX.new_empty(steps + 1, batch, coded + 2 * gated + told)
+        d_rows_TBJ[0, :, v][:, :where], d_rows_TBJ[-1, :, v][:, where:] = 0, 0
+        to_dec_JD, to_enc_JD = torch.cat([look_GX[:, at.dec], paint_GX[:, 1:-numbers], v_KX[:, 1:]]), torch.cat([code_YX[:, :-1], look_GX[:, at.enc]])
+        to_seen_GR, to_z_GZ = look_GX[:, at.seen].contiguous(), paint_GX[:, -numbers:].contiguous()
         for t in range(steps - 1, -1, -1):
-            d_told_TBK[t + 1, :, :where] = torch.cat(fused.unwrite(d_canvas_BHc, *strokes[t]), dim=1)
-            d_h_BD = product(d_told_TBK[t + 1], v_KD)
-            if t + 1 < steps:
-                d_h_BD = product(d_sums_TBG[t + 1], u_GD, d_h_BD, out=d_h_BD)
-            decoder.backward(t, d_h_BD, d_dec_TBG[t])
-            d_z_BZ = product(d_dec_TBG[t], dec_GZ)
-            d_code_TBY[t].add_(torch.cat([d_z_BZ, d_z_BZ * std_TBZ[t] * noise_TBZ[t]], dim=1))
-            encoder.backward(t, product(d_code_TBY[t], code_YD, d_after_BD), d_enc_TBG[t])
-            if t:  # nobody asks for the gradient of the first state
-                d_after_BD = product(d_enc_TBG[t], enc_GD)
-            through, rows = looks[t]
-            d_seen_BR = product(d_enc_TBG[t], read_GR)
-            d_told_TBK[t, :, where:], d_missing_BHc = fused.unread(d_seen_BR, through, both_TBHc[t], rows, seen_TBR[t], columns)
-            shown_BHc = picture_BHc - both_TBHc[t, ..., columns:]
-            d_canvas_BHc.addcmul_(d_missing_BHc, shown_BHc.addcmul_(shown_BHc, shown_BHc, value=-1), value=-1)
+            d_row_BJ, d_next_BJ, last = d_rows_TBJ[t], d_rows_TBJ[t + 1], t + 1 == steps
+            d_stroke_BR, d_where_BP = fused.unwrite(d_canvas_BHc, *strokes[t])
+            d_next_v_BK = d_next_BJ[:, v]
+            d_next_v_BK[:, : d_stroke_BR.shape[1]] = d_stroke_BR
+            d_next_v_BK[:, d_stroke_BR.shape[1] : where] = d_where_BP
+            d_h_BD = torch.mm(d_next_v_BK, to_dec_JD[2 * gated :]) if last else torch.mm(d_next_BJ[:, coded:], to_dec_JD)
+            d_row_BJ[:, dec] = decoder.backward(t, d_h_BD.to(own))
+            d_z_BZ = torch.mm(d_row_BJ[:, dec], to_z_GZ).to(own)
+            d_next_BJ[:, :numbers] = d_code_TBY[t, :, :numbers] + d_z_BZ
+            d_next_BJ[:, numbers:coded] = torch.addcmul(d_code_TBY[t, :, numbers:], d_z_BZ, spread_TBZ[t])
+            d_h_BD = torch.mm(d_next_BJ[:, :coded], to_enc_JD[:coded]) if last else torch.mm(d_next_BJ[:, : enc.stop], to_enc_JD)
+            d_row_BJ[:, enc] = encoder.backward(t, d_h_BD.to(own))
+            through, lines, seen_BR = looks[t]
+            torch.sub(picture_BHc, shown_TBHc[t], out=missing_BHc)
+            d_seen_BR = torch.mm(d_row_BJ[:, enc], to_seen_GR).to(own)
+            d_row_BJ[:, v][:, where:], d_missing_BHc = fused.unread(d_seen_BR, through, both_BHc, lines, seen_BR, width)
+            d_canvas_BHc.sub_(slope_(d_missing_BHc, shown_TBHc[t]))
         # one product over all steps for each weight
-        d_sums, d_told, d_code = d_sums_TBG.flatten(0, 1), d_told_TBK[1:].flatten(0, 1), d_code_TBY.flatten(0, 1)
-        seen, z, wrote, coded = (part.flatten(0, 1).to(products) for part in (seen_TBR, z_TBZ, h_dec_TBD[1:], h_enc_TBD[1:]))
-        d_enc, d_dec = d_sums.chunk(2, dim=1)
-        d_u_GD = product(d_sums_TBG[1:].flatten(0, 1).t(), wrote[:-batch])
-        d_v_KD, d_v_K = product(d_told.t(), wrote), d_told_TBK.sum(dim=(0, 1))
-        d_enc_G, d_dec_G = d_sums.sum(dim=0).chunk(2)
+        d_rows, rows = d_rows_TBJ.flatten(0, 1), rows_TBX.flatten(0, 1)
+        d_look_GX = bent(torch.mm(d_rows[:-batch, enc].t(), rows[:-batch, at.look]))
+        d_paint_GX = bent(torch.mm(d_rows[:-batch, dec].t(), rows[:-batch, at.paint]))
+        d_code_YX, d_v_KX = torch.mm(d_rows[batch:, :coded].t(), rows[batch:, at.coded]), torch.mm(d_rows[:, v].t(), rows[:, at.told])
+        d_enc_G, d_dec_G = d_look_GX[:, at.one], d_paint_GX[:, 0]
         d_weights = (
-            torch.cat([product(d_enc.t(), seen), d_u_GD[:gated]], dim=1),
-            product(d_enc_TBG[1:].flatten(0, 1).t(), coded[:-batch]), product(d_dec.t(), z), d_u_GD[gated:],
-            product(d_code.t(), coded), d_v_KD[where:], d_v_KD[:where],
+            torch.cat([d_look_GX[:, at.seen], d_look_GX[:, at.dec]], dim=1), d_look_GX[:, at.enc], d_paint_GX[:, -numbers:],
+            d_paint_GX[:, 1:-numbers], d_code_YX[:, :-1], d_v_KX[where:, 1:], d_v_KX[:where, 1:],
+            d_enc_G, d_enc_G, d_dec_G, d_dec_G, d_code_YX[:, -1], d_v_KX[where:, 0], d_v_KX[:where, 0],
         )  # fmt: skip
-        d_biases = d_enc_G, d_enc_G.clone(), d_dec_G, d_dec_G.clone(), d_code.sum(dim=0), d_v_K[where:], d_v_K[:where]
-        return None, None, None, None, d_canvas_BHc.sum(dim=0), *d_weights, *d_biases
+        return None, None, None, None, d_canvas_BHc.sum(dim=0), *(one.to(own, copy=True, memory_format=torch.contiguous_format) for one in d_weights)

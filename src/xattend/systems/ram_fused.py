@@ -34,7 +34,7 @@ from xattend.cells.gates import Gates, Gradients, tanh_
 from xattend.cells.relu import ReluRNN
 from xattend.glimpses.base import Glimpse
 from xattend.glimpses.network import GlimpseNetwork
-from xattend.layers.precision import in_float32, of_products, product
+from xattend.layers.precision import in_float32, of_products
 from xattend.tree import Tree
 
 
@@ -92,44 +92,52 @@ def run(
 
 class _Walk(torch.autograd.Function):
     @staticmethod
-    @in_float32  # but for the products
+    @in_float32  # but for the products, and what lies between two of them
     def forward(
         ctx: Any, how: Plan, products: torch.dtype, bound: Tree, first_N2: Tensor, noise_NT2: Tensor, *weights: Tensor
     ) -> tuple[Tensor, ...]:
         what_IR, where_I2, both_DI, input_GD, recurrent_GD, hidden_ID, chosen_2I, expect_1D = weights[:8]
         what_I, place_I, both_D, input_G, recurrent_G, hidden_I, chosen_2, expect_1 = weights[8:]
-        count, steps = noise_NT2.shape[:2]
+        (count, steps), own = noise_NT2.shape[:2], first_N2.dtype
         inner, width, gated = len(what_IR), len(both_DI), len(input_GD)
-        patch_TNR = first_N2.new_empty(steps, count, what_IR.shape[1])
-        seen_TNI = first_N2.new_empty(steps, count, 2 * inner)  # what, and where beside it
-        glimpse_TND = first_N2.new_empty(steps, count, width)
-        states_TND = first_N2.new_zeros(steps + 1, count, width)
-        hidden_nNI = first_N2.new_empty(steps - 1, count, inner)
+        patch_TNR = first_N2.new_empty(steps, count, what_IR.shape[1], dtype=products)
+        seen_TNI = first_N2.new_empty(steps, count, 2 * inner, dtype=products)  # what, and where beside it
+        glimpse_TND = first_N2.new_empty(steps, count, width, dtype=products)
+        states_TND = first_N2.new_zeros(steps + 1, count, width, dtype=products)
+        hidden_nNI = first_N2.new_empty(steps - 1, count, inner, dtype=products)
         mean_nN2, drawn_nN2 = (first_N2.new_empty(steps - 1, count, 2) for _ in range(2))
         where_TN2 = first_N2.new_empty(steps, count, 2)
         where_TN2[0] = first_N2
-        gates = how.gates(steps, how.core.start(count), first_N2)
-        joint_DJ, joint_J = torch.cat([recurrent_GD, hidden_ID]).to(products).t(), torch.cat([recurrent_G, hidden_I])
-        what_RI, both_ID, input_DG = (weight.to(products).t() for weight in (what_IR, both_DI, input_GD))
-        recurrent_NG = recurrent_G.expand(count, -1)  # the first state is 0
-        for t in range(steps):
-            patch_TNR[t] = how.window.read(bound, where_TN2[t])
-            product(patch_TNR[t], what_RI, what_I, out=seen_TNI[t, :, :inner])
-            torch.addmm(place_I, where_TN2[t], where_I2.t(), out=seen_TNI[t, :, inner:])
-            product(seen_TNI[t].relu_(), both_ID, both_D, out=glimpse_TND[t]).relu_()
-            states_TND[t + 1] = gates.forward(t, product(glimpse_TND[t], input_DG, input_G), recurrent_NG, states_TND[t])
+        between = products if how.gates is ReluGates else own  # gates that only add and rectify lose nothing in the products' type
+        gates = how.gates(steps, how.core.start(count), first_N2.to(between))
+        h_ND = states_TND[0].to(between)
+        kept = both_DI, input_GD, recurrent_GD, what_IR, hidden_ID, what_I, both_D, input_G, recurrent_G, hidden_I
+        factors = [weight.to(products) for weight in kept]
+        both_DI, input_GD, recurrent_GD, what_IR, hidden_ID, what_I, both_D, input_G, recurrent_G, hidden_I = factors
+        joint_DJ, joint_J = torch.cat([recurrent_GD, hidden_ID]).t(), torch.cat([recurrent_G, hidden_I])
+        what_RI, both_ID, input_DG, where_2I, chosen_I2 = what_IR.t(), both_DI.t(), input_GD.t(), where_I2.t(), chosen_2I.t()
+        recurrent_NG = recurrent_G.expand(count, -1).to(between)  # the first state is 0
+        looks = zip(patch_TNR, seen_TNI, glimpse_TND, where_TN2, states_TND[1:], strict=True)
+        for t, (patch_NR, seen_NI, glimpse_ND, where_N2, state_ND) in enumerate(looks):
+            patch_NR.copy_(how.window.read(bound, where_N2))
+            torch.addmm(what_I, patch_NR, what_RI, out=seen_NI[:, :inner])
+            seen_NI[:, inner:] = torch.addmm(place_I, where_N2, where_2I)
+            torch.addmm(both_D, seen_NI.relu_(), both_ID, out=glimpse_ND).relu_()
+            h_ND = gates.forward(t, torch.addmm(input_G, glimpse_ND, input_DG).to(between), recurrent_NG, h_ND)
+            state_ND.copy_(h_ND)
             if t + 1 < steps:
-                product_NJ = product(states_TND[t + 1], joint_DJ, joint_J)
-                recurrent_NG = product_NJ[:, :gated]
-                torch.clamp_min(product_NJ[:, gated:], 0, out=hidden_nNI[t])
-                tanh_(torch.addmm(chosen_2, hidden_nNI[t], chosen_2I.t(), out=mean_nN2[t]))
-                torch.add(mean_nN2[t], noise_NT2[:, t], alpha=how.std, out=drawn_nN2[t])
-                torch.clamp(drawn_nN2[t], -1, 1, out=where_TN2[t + 1])
-        expected_nN = states_TND[1:-1] @ expect_1D[0] + expect_1
-        ctx.save_for_backward(*weights)
-        ctx.products = products
-        ctx.run = gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2
-        found = states_TND[-1].clone(), where_TN2.clone(), drawn_nN2, mean_nN2.clone(), expected_nN  # what backward needs is not handed out
+                product_NJ = torch.addmm(joint_J, state_ND, joint_DJ)
+                recurrent_NG = product_NJ[:, :gated].to(between)
+                known_NI = torch.clamp_min(product_NJ[:, gated:], 0, out=hidden_nNI[t]).to(own)
+                mean_N2 = tanh_(torch.addmm(chosen_2, known_NI, chosen_I2, out=mean_nN2[t]))
+                drawn_N2 = torch.add(mean_N2, noise_NT2[:, t], alpha=how.std, out=drawn_nN2[t])
+                torch.clamp(drawn_N2, -1, 1, out=where_TN2[t + 1])
+        before = states_TND[1:-1].flatten(0, 1).to(own)
+        expected_nN = (before @ expect_1D[0] + expect_1).view(steps - 1, count)
+        ctx.save_for_backward(*factors[:3], chosen_2I)
+        ctx.between = between
+        ctx.run = gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2, before
+        found = h_ND.to(own, copy=True), where_TN2.clone(), drawn_nN2, mean_nN2.clone(), expected_nN  # what backward needs is not handed out
         ctx.mark_non_differentiable(found[1], drawn_nN2)
         return found
 
@@ -137,32 +145,33 @@ class _Walk(torch.autograd.Function):
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, d_last_ND: Tensor, *rest: Tensor) -> tuple[Tensor | None, ...]:
         _, _, d_mean_nN2, d_expected_nN = rest  # places have none
-        _, _, both_DI, input_GD, recurrent_GD, _, chosen_2I, _ = ctx.saved_tensors[:8]
-        gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2 = ctx.run
-        steps, inner, products = len(patch_TNR), hidden_nNI.shape[2], ctx.products
-        recurrent_GD = recurrent_GD.to(products)
-        d_gates_TNG, d_recurrent_TNG = (d_last_ND.new_empty(steps, len(d_last_ND), len(input_GD)) for _ in range(2))
-        d_state = gates.start()
-        d_state = (d_last_ND, *d_state[1:])
+        both_DI, input_GD, recurrent_GD, chosen_2I = ctx.saved_tensors
+        gates, patch_TNR, where_TN2, seen_TNI, glimpse_TND, states_TND, hidden_nNI, mean_nN2, before = ctx.run
+        steps, inner, products, own, between = len(patch_TNR), hidden_nNI.shape[2], both_DI.dtype, d_last_ND.dtype, ctx.between
+        d_gates_TNG, d_recurrent_TNG = list[Tensor](), list[Tensor]()
+        d_state = (d_last_ND.to(between), *gates.start()[1:])
         for t in range(steps - 1, -1, -1):
-            d_gates_TNG[t], d_recurrent_TNG[t], d_before_ND, d_rest = gates.backward(t, states_TND[t], d_state)
+            d_gates_NG, d_recurrent_NG, d_before_ND, d_rest = gates.backward(t, states_TND[t].to(between), d_state)
+            d_gates_TNG.append(d_gates_NG.to(products))
+            d_recurrent_TNG.append(d_gates_TNG[-1] if d_recurrent_NG is d_gates_NG else d_recurrent_NG.to(products))
             if t:  # nobody asks for the gradient of the first state
-                d_state = (product(d_recurrent_TNG[t], recurrent_GD, d_before_ND), *d_rest)
+                d_h_ND = torch.mm(d_recurrent_TNG[-1], recurrent_GD).to(between)
+                d_state = (d_h_ND if d_before_ND is gates.zero else d_h_ND.add_(d_before_ND), *d_rest)
         # the rest is one product each over all looks
-        d_gates, d_recurrent, seen = d_gates_TNG.flatten(0, 1), d_recurrent_TNG[1:].flatten(0, 1), seen_TNI.flatten(0, 1)
-        before, known = states_TND[1:steps].flatten(0, 1), hidden_nNI.flatten(0, 1)
-        glimpse = glimpse_TND.flatten(0, 1)
-        d_both = unrelu(product(d_gates, input_GD.to(products)), glimpse)
-        d_seen = unrelu(product(d_both, both_DI.to(products)), seen)
+        d_gates = torch.cat(d_gates_TNG[::-1])
+        d_recurrent = d_gates if d_recurrent_TNG[0] is d_gates_TNG[0] else torch.cat(d_recurrent_TNG[::-1])
+        seen, glimpse, known = seen_TNI.flatten(0, 1), glimpse_TND.flatten(0, 1), hidden_nNI.flatten(0, 1)
+        d_both = unrelu(torch.mm(d_gates, input_GD), glimpse)
+        d_seen = unrelu(torch.mm(d_both, both_DI), seen)
         d_mean = (d_mean_nN2 * (1 - mean_nN2.square())).flatten(0, 1)
-        d_hidden = unrelu(d_mean @ chosen_2I, known)
-        d_expected = d_expected_nN.reshape(1, -1)
-        states = before.to(products)
-        return (
-            None, None, None, None, None,
-            product(d_seen[:, :inner].t(), patch_TNR.flatten(0, 1).to(products)), d_seen[:, inner:].t() @ where_TN2.flatten(0, 1),
-            product(d_both.t(), seen.to(products)), product(d_gates.t(), glimpse.to(products)), product(d_recurrent.t(), states),
-            product(d_hidden.t(), states), d_mean.t() @ known, d_expected @ before,
-            *d_seen.sum(dim=0).chunk(2), d_both.sum(dim=0), d_gates.sum(dim=0), d_recurrent_TNG.sum(dim=(0, 1)),
-            d_hidden.sum(dim=0), d_mean.sum(dim=0), d_expected.sum(dim=1),
+        d_hidden = unrelu((d_mean @ chosen_2I).to(products), known)
+        d_expected, states = d_expected_nN.reshape(1, -1), states_TND[1:steps].flatten(0, 1)
+        d_where_2I = where_TN2.flatten(0, 1).t() @ d_seen[:, inner:].to(own)
+        d_chosen_2I = d_mean.t() @ known.to(own)
+        made = (
+            torch.mm(d_seen[:, :inner].t(), patch_TNR.flatten(0, 1)), d_where_2I.t(), torch.mm(d_both.t(), seen), torch.mm(d_gates.t(), glimpse),
+            torch.mm(d_recurrent[len(d_last_ND) :].t(), states), torch.mm(d_hidden.t(), states), d_chosen_2I, d_expected @ before,
+            *d_seen.sum(dim=0).chunk(2), d_both.sum(dim=0), d_gates.sum(dim=0), d_recurrent.sum(dim=0), d_hidden.sum(dim=0),
+            d_mean.sum(dim=0), d_expected.sum(dim=1),
         )  # fmt: skip
+        return None, None, None, None, None, *(one.to(own) for one in made)
