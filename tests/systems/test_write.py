@@ -49,12 +49,12 @@ def test_all_points_at_once_equal_point_by_point() -> None:
     model, rows = system().eval(), batch(ROWS[:2])
     assert rows.source is not None
     assert rows.target is not None
-    bound = model.attention.bind(model.memory(rows.source))
+    text = model.bind(rows.source)
     points = vectors(rows.target.values)[:, :7]
-    together, _, _ = model.run(points, bound, model.start(bound))
-    hand, found = model.start(bound), []
+    together, _, _ = model.run(points, text, model.start(text.bound))
+    hand, found = model.start(text.bound), []
     for point in points.unbind(dim=1):
-        output, _, hand = model.run(point[:, None], bound, hand)
+        output, _, hand = model.run(point[:, None], text, hand)
         found.append(output[:, 0])
     torch.testing.assert_close(together, torch.stack(found, dim=1), atol=1e-5, rtol=1e-5)
 
@@ -71,9 +71,25 @@ def test_a_place_of_the_text_shows_the_characters_that_follow() -> None:
     assert found[1, 2].sum() == 0  # padding
 
 
-@pytest.mark.parametrize("ahead", [0, 1])
-def test_padding_and_neighbours_change_nothing(ahead: int) -> None:
-    model = system(ahead=ahead).eval()
+def test_a_space_may_be_no_place() -> None:
+    model, spaced = system(ahead=1, spaces=False).eval(), batch([("a b", ROWS[0][1]), ("c", ROWS[1][1])])
+    assert spaced.source is not None
+    text = model.bind(spaced.source)
+    assert text.bound.mask_BS.tolist() == [[True, True, True, False], [True, True, False, False]]  # letters and the end
+    assert text.place_BS[0].tolist() == [0, 3, 1, 2]
+    states = text.bound.values_BSD.unflatten(2, (2, model.vocabulary))
+    a, space, b, end = spaced.source.values[0].tolist()
+    assert [place.argmax(dim=1).tolist() for place in states[0, :2]] == [[a, space], [b, end]], "the letter before tells of it"
+    weights = model.align(spaced)[0][:, 0]
+    assert weights[:, 1].eq(0).all()
+    assert weights[:, [0, 2]].gt(0).any(dim=1).all()
+    with pytest.raises(UserError, match=r"system\.ahead"):
+        system(spaces=False)
+
+
+@pytest.mark.parametrize(("ahead", "spaces"), [(0, True), (1, True), (1, False)])
+def test_padding_and_neighbours_change_nothing(ahead: int, spaces: bool) -> None:
+    model = system(ahead=ahead, spaces=spaces).eval()
     together = model.score(batch(ROWS[:3]))
     for row in range(3):
         assert model.score(batch([ROWS[row]]))[0] == pytest.approx(together[row], abs=1e-4)

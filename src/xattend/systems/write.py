@@ -5,7 +5,8 @@ alone.
     h^n_t = cell([x_t ; h^{n-1}_t ; w_t])         n = 2 .. layers                                               (53)
     y_t   = W [h^1_t ; .. ; h^N_t] + b            the mixture density of the next point (layers/mixture.py)
 
-The characters are one-hot vectors. With `attention = window` this is the paper's synthesis network, with `attention = none` its prediction
+The characters are one-hot vectors. No point belongs to a space: with `spaces = false` it is no place of the text either, so that a window goes from
+one letter to the next, and what is read `ahead` of the letter before tells of it. With `attention = window` this is the paper's synthesis network, with `attention = none` its prediction
 network; any other attention can be tried. The loss is in nats a point, of offsets in standard deviations, the end included.
 
 `predict` draws a sample. `bias` makes it neater and less varied (5.4). `prime` is a drawing that is read first, so that the sample goes on
@@ -44,6 +45,13 @@ LONGEST = 80  # points a character that a sample may have
 Positive = Annotated[int, pydantic.Field(ge=1)]
 
 
+class Text(NamedTuple):
+    """Texts as the attention has them: what it is bound to, and where in that each character lies."""
+
+    bound: Bound
+    place_BS: Tensor
+
+
 class Hand(NamedTuple):
     """What the network has between two points."""
 
@@ -66,6 +74,7 @@ class Write(System):
         layers: Annotated[Positive, "how many"] = 3,
         gaussians: Annotated[Positive, "of the mixture"] = 20,
         ahead: Annotated[Annotated[int, pydantic.Field(ge=0)], "characters after its own that are read at each place of the text; the paper has none"] = 0,
+        spaces: Annotated[bool, "a space is a place of the text; false: the attention passes over it, and what is read ahead tells of it"] = True,
         bias: Annotated[Annotated[float, pydantic.Field(ge=0)], "of samples: 0 as varied as the data, 1 or more neat"] = 0.0,
         seed: Annotated[int, "of samples"] = 1,
         prime: Annotated[str | None, "a drawing that samples go on from: handwriting:17 some text, or TEXT|POINTS"] = None,
@@ -77,6 +86,9 @@ class Write(System):
         self.source: Field = parts.source
         self.target: Strokes = parts.target
         self.vocabulary = parts.source.space.symbols()
+        if not spaces and not ahead:
+            raise UserError("system.spaces = false hides spaces from the network: set system.ahead to 1 or more, so that the letter before tells of them")
+        self.blank = [] if spaces else [id for id in range(self.vocabulary) if self.source.decode([id]).isspace()]
         self.ahead, self.bias, self.seed, self.prime = ahead, bias, seed, prime
         self.attention: Attention = parts.build("attention", size, (1 + ahead) * self.vocabulary)
         context = self.attention.context_size
@@ -94,12 +106,23 @@ class Write(System):
         states_BSD = torch.cat([states_BSV, *later], dim=2) * source.mask_BS[:, :, None]
         return Memory(states_BSD, source.mask_BS, states_BSD.mean(dim=1), (states_BSD.shape[1],))
 
+    def bind(self, source: Padded) -> Text:
+        """Places that are passed over lie behind all others, and are no part of the memory."""
+        memory = self.memory(source)
+        if not self.blank:
+            return Text(self.attention.bind(memory), torch.arange(source.values.shape[1]).expand_as(source.values))
+        real_BS = memory.mask_BS & ~torch.isin(source.values, torch.tensor(self.blank))
+        order_BS = (~real_BS).int().argsort(dim=1, stable=True)
+        states_BSD = memory.states_BSD.gather(1, order_BS[:, :, None].expand_as(memory.states_BSD))
+        packed = Memory(states_BSD, real_BS.gather(1, order_BS), memory.summary_BD, memory.grid)
+        return Text(self.attention.bind(packed), order_BS.argsort(dim=1))
+
     def start(self, bound: Bound) -> Hand:
         batch = len(bound.mask_BS)
         nothing_BD = self.output.weight.new_zeros(batch, self.attention.context_size)
         return Hand(tuple(cell.start(batch) for cell in self._layers()), nothing_BD, self.attention.start(bound))
 
-    def run(self, points_BT3: Tensor, bound: Bound, hand: Hand) -> tuple[Tensor, Tensor, Hand]:
+    def run(self, points_BT3: Tensor, text: Text, hand: Hand) -> tuple[Tensor, Tensor, Hand]:
         """Reads points: outputs_BTO of what follows each, where each looked, weights_BTS, and the state after them.
 
         Only the first layer waits for the window; the others run over all points at once.
@@ -109,7 +132,7 @@ class Write(System):
         outputs, contexts, seen = [], [], []
         for point_B3 in points_BT3.unbind(dim=1):
             state = first(torch.cat([point_B3, context_BD], dim=1), state)
-            context_BD, weights_BHS, attended = self.attention.attend(state[0], bound, attended)
+            context_BD, weights_BHS, attended = self.attention.attend(state[0], text.bound, attended)
             assert weights_BHS is not None
             outputs.append(state[0])
             contexts.append(context_BD)
@@ -120,15 +143,16 @@ class Write(System):
             above_BTD, last = cell.unroll(torch.cat([points_BT3, layers_BTD[-1], contexts_BTD], dim=2), old)
             layers_BTD.append(above_BTD)
             after.append(last)
-        return self.output(torch.cat(layers_BTD, dim=2)), torch.stack(seen, dim=1), Hand(tuple(after), context_BD, attended)
+        weights_BTS = torch.stack(seen, dim=1).gather(2, text.place_BS[:, None].expand(-1, len(seen), -1))
+        return self.output(torch.cat(layers_BTD, dim=2)), weights_BTS, Hand(tuple(after), context_BD, attended)
 
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Of given drawings: log-likelihood of each point and of the end, logs_BT, which are real, and where each looked, weights_BTS."""
         assert batch.source is not None
         assert batch.target is not None
         ids_BT, mask_BT = batch.target.values, batch.target.mask_BS[:, 1:]
-        points_BT3, bound = vectors(ids_BT), self.attention.bind(self.memory(batch.source))
-        outputs_BTO, weights_BTS, _ = self.run(points_BT3[:, :-1], bound, self.start(bound))
+        points_BT3, text = vectors(ids_BT), self.bind(batch.source)
+        outputs_BTO, weights_BTS, _ = self.run(points_BT3[:, :-1], text, self.start(text.bound))
         logs_BT = Mixture.of(outputs_BTO).log_likelihood(points_BT3[:, 1:], ids_BT[:, 1:] == EOS)
         return logs_BT.masked_fill(~mask_BT, 0.0), mask_BT, weights_BTS
 
@@ -168,12 +192,12 @@ class Write(System):
         return [self._sample(ids[:length], attention) for ids, length in rows]
 
     def _sample(self, ids: list[int], attention: bool) -> Prediction:
-        text, given = self._primed()
-        before = self.source.encode(f"{text} ") if text else []
+        primer, given = self._primed()
+        before = self.source.encode(f"{primer} ") if primer else []
         values_1S = torch.tensor([[*before, *ids]])
-        bound = self.attention.bind(self.memory(Padded(values_1S, torch.ones_like(values_1S, dtype=torch.bool))))
+        text = self.bind(Padded(values_1S, torch.ones_like(values_1S, dtype=torch.bool)))
         points_1T3 = torch.cat([torch.zeros(1, 1, 3), vectors(torch.tensor([given], dtype=torch.long))], dim=1)
-        outputs_1TO, weights_1TS, hand = self.run(points_1T3, bound, self.start(bound))
+        outputs_1TO, weights_1TS, hand = self.run(points_1T3, text, self.start(text.bound))
         generator = torch.Generator().manual_seed(self.seed)
         points, logs, seen, ended = list[Tensor](), list[float](), list[Tensor](), False
         for _ in range(LONGEST * max(1, len(ids))):
@@ -185,7 +209,7 @@ class Write(System):
             if ended:
                 break
             points.append(point_13)
-            outputs_1TO, weights_1TS, hand = self.run(point_13[:, None], bound, hand)
+            outputs_1TO, weights_1TS, hand = self.run(point_13[:, None], text, hand)
         written = ids_of(torch.cat([torch.zeros(0, 3), *points])).tolist()
         shown, score = self.target.decode(written), sum(logs)
         trace = self._trace(values_1S[0].tolist(), written, weights_1TS.shape[2], seen, ended) if attention else None
