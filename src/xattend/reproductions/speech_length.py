@@ -92,7 +92,9 @@ class SpeechLength(Reproduction):
         ratios = {place: {length: ratio(of["content"][length], of["hybrid"][length]) for length in LENGTHS} for place, of in mean.items()}
         figures: dict[str, Any] = {"digit_error": mean, "by_training": errors, "hybrid_over_content": ratios}
         figures["equal_at_5"] = {place: abs(of[5] - 1) <= 0.1 for place, of in ratios.items()}
-        figures["fsdd_difference_at_5"] = difference(*(joined([outputs[f"fsdd-{name}-{seed}"] for seed in self.seeds]) for name in ("hybrid", "content")))
+        figures["difference_at_5"] = {
+            place: difference(*(joined([outputs[f"{place}-{name}-{seed}"] for seed in self.seeds]) for name in ("hybrid", "content"))) for place in PLACES
+        }  # fmt: skip
         return Summary(ratios["fsdd"][30], figures)
 
     def plots(self, found: Mapping[str, Outcome], figures: Mapping[str, Any]) -> dict[str, Plot]:
