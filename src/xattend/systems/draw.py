@@ -74,11 +74,10 @@ class Draw(Generative):
         how = draw_fused.plan(self.read, self.write, self.encoder, self.decoder)
         if picture_BCHW is None or self.place_read is None or how is None or film or not torch.is_grad_enabled():
             return self.one_by_one(picture_BCHW, noise_TBZ, film=film)
-        canvas_BCHW, code_TBY = draw_fused.run(
+        canvas_BCHW, code_B = draw_fused.run(
             how, picture_BCHW, noise_TBZ, self.blank, self.encoder, self.decoder, self.to_code, self.place_read, self.stroke
         )
-        spent_N = divergence(*code_TBY.flatten(0, 1).chunk(2, dim=1))
-        return Painted(canvas_BCHW, spent_N.view(code_TBY.shape[:2]).sum(dim=0), [], [])
+        return Painted(canvas_BCHW, code_B, [], [])
 
     def one_by_one(self, picture_BCHW: Tensor | None, noise_TBZ: Tensor, *, film: bool = False) -> Painted:
         """The plain way, for every window and cell, for samples and films: the reference for draw_fused.py."""
