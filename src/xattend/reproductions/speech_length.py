@@ -24,7 +24,7 @@ SET = (
     "decoder.cell=feed-forward", "decoder.size=64", "decoder.bridge=zero", "data.source.normalise=training", "objective.main=cross-entropy",
     "search.coverage_penalty=0.02",
 )  # fmt: skip
-HYBRID = ("attention.kind=hybrid", "attention.filters=16", "attention.reach=32", "attention.window=32", "attention.back=4")  # a digit is about 11 positions long, one in twenty more than 16
+HYBRID = ("attention.kind=hybrid", "attention.filters=16", "attention.reach=32", "attention.window=32", "attention.back=4")  # a digit is about 11 positions long, one in fifteen more than 16
 RECORDED = ("encoder.cell=gru", "encoder.size=96", "attention.size=128", "training.precision=float32")  # with LSTMs over recordings it stopped after 5 to 7 digits
 KINDS = {"content": ("attention.kind=additive",), "hybrid": HYBRID}
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {"fsdd": ("las-fsdd", RECORDED), "made": ("spell", ("attention.size=64",))}
