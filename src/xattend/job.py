@@ -105,13 +105,15 @@ def start(
     """Trains a recipe into a new run directory."""
     given = recipes.load(recipe_name, overrides)
     recipe = given.resolve()
+    if recipe.training.start_parts is not None and recipe.training.start is None:
+        raise UserError("training.start_parts says what to take over, but there is no training.start to take it from: set it to a run, or leave start_parts out")
     root = Path(recipe_name).parent.resolve() if Path(recipe_name).is_file() else Path.cwd()
     with joined() as group:
         data = _prepared(group, lambda: open_data(recipe, root, data_dir))
         _tell(console if group.first else None, data.report.lines())
         system = assemble(recipe, data.source, data.target)
         if recipe.training.start is not None:
-            begin(system, _begun(recipe.training.start).model)
+            begin(system, _begun(recipe.training.start).model, recipe.training.start_parts)
         if group.first:
             fields = {side: field.to_json() for side, field in zip(("source", "target"), data.fields, strict=True) if field}
             run = Run.create(out, recipe=recipe.dump(), fields=fields, fingerprint=data.fingerprint, overwrite=overwrite)

@@ -61,6 +61,7 @@ class TrainingSettings(Settings):
     epochs: Annotated[float | None, "stop after so many passes over the data"] = None
     minutes: Annotated[float | None, "stop after so much wall-clock time"] = None
     start: Annotated[str | None, "a run to begin with: its weights, and its vocabularies"] = None
+    start_parts: Annotated[Annotated[list[str], pydantic.Field(min_length=1)] | None, "take over the weights of these parts alone, as [\"encoder\"]; by default of all"] = None
     seed: Annotated[int, "of weights, order and dropout"] = 1
     clip: Annotated[float, pydantic.Field(ge=0), "largest gradient norm; 0 = no clipping"] = 1.0
     normalise: Annotated[Literal["tokens", "sentences"], "what the summed loss is divided by"] = "tokens"

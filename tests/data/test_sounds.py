@@ -24,6 +24,7 @@ from xattend.data.readers.base import Row, open_reader
 from xattend.data.readers.lines import BadRow
 from xattend.data.spectrum import Spectrum, cosines
 from xattend.data.tasks.spoken_digits import Fsdd, SpokenDigits
+from xattend.drawing.voice import speak
 from xattend.errors import UserError
 from xattend.stream import stream
 
@@ -303,3 +304,15 @@ def test_sphinx_transcriptions(tmp_path: Path) -> None:
     (tmp_path / "x.fileids").write_text("b/an2\na/an1\n")
     with pytest.raises(UserError, match=r"another|beside"):
         list(open_reader("x.transcription", root=tmp_path))
+
+
+def test_noise_over_a_made_up_voice() -> None:
+    """Percent of the largest sample; the same spec is the same sound, and a spec with too much or too little in it is refused."""
+    plain, noisy = (speak("one name", [3, 1], speaker=3, rate=8000, noise_percent=percent) / 32768 for percent in (0, 20))
+    assert 0.15 < (noisy - plain).std() / abs(plain).max() < 0.25
+    assert (SpokenDigits.sound("3 1 31 20", 8000) == SpokenDigits.sound("3 1 31 20", 8000)).all()
+    rows = SpokenDigits(noise=20, rows=20).splits()
+    assert all(source.endswith(" 20") for split in rows.values() for source, _ in split)
+    for wrong in ("3 1", "3 1 31 20 4", "3 1 31 x", "3 1 31 1001"):
+        with pytest.raises(UserError):
+            SpokenDigits.sound(wrong, 8000)

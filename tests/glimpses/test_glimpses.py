@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from xattend import registry
+from xattend.encoders.glimpses import Glimpses
 from xattend.glimpses import Gaussian, Glimpse, Retina, Whole, fused
 from xattend.types import Space
 
@@ -198,3 +199,24 @@ def test_a_retina_has_no_gradient_for_where() -> None:
 def test_boxes_of_a_retina() -> None:
     boxes = Retina(Space(features=(1, 20, 40)), size=4, scales=2).boxes(torch.tensor([[0.0, -1.0]]))
     torch.testing.assert_close(boxes, torch.tensor([[[0.45, -0.1, 0.55, 0.1], [0.4, -0.2, 0.6, 0.2]]]))
+
+
+def test_a_soft_window_stays_where_it_has_a_gradient() -> None:
+    """Whatever the state asks for, the centre is in the picture, and the filters are neither a point nor all one."""
+    encoder = Glimpses(Space(features=(1, 60, 60)), size=8, glimpse={"kind": "gaussian", "size": 12})
+    assert encoder.place is not None
+    with torch.no_grad():
+        encoder.place.weight.mul_(1e5)
+    where_NP = encoder.where(torch.randn(200, 8))
+    assert (where_NP[:, :2].abs() <= 1).all()
+    boxes_N4 = encoder.window.boxes(where_NP)[:, 0]
+    assert ((boxes_N4[:, 2] - boxes_N4[:, 0]).min() * 60 > 12 / 4).item()  # at least a quarter of a pixel a filter
+    widths_N = where_NP[:, 2].mul(0.5).exp()
+    assert widths_N.min() > 0.5
+    assert widths_N.max() < 15
+    start_NP = encoder.where(torch.zeros(1, 8))
+    left, top, right, bottom = encoder.window.boxes(start_NP)[0, 0].tolist()
+    assert left < 0.01 < 0.99 < right
+    assert top < 0.01 < 0.99 < bottom
+    light_HW = encoder.window.light(start_NP)[0]
+    assert light_HW.min() > light_HW.max() / 4  # no pixel between two filters is lost

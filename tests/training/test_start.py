@@ -84,3 +84,21 @@ def test_rows_are_read_as_the_new_recipe_says(tmp_path: Path) -> None:
 def test_other_units_are_refused(first: Run, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"training\.start: that run reads or writes \w+ of text, this recipe \w+ of text"):
         trained(tmp_path / "other", "data.target={unit='byte'}", f"training.start={first.path}")
+
+
+def test_some_parts_alone(first: Run, tmp_path: Path) -> None:
+    """The encoder is the run's; attention and decoder are of another kind and begin anew, as without a run to begin with."""
+    other, still = ("attention.kind=dot", "decoder.embedding=12"), "optimiser.lr=1e-30"
+    mixed = weights(trained(tmp_path / "mixed", *other, still, f"training.start={first.path}", "training.start_parts=['encoder']"))
+    fresh, before = weights(trained(tmp_path / "fresh", *other, still)), weights(first)
+    assert {name.partition(".")[0] for name in mixed} > {"encoder"}
+    for name, tensor in mixed.items():
+        torch.testing.assert_close(tensor, before[name] if name.startswith("encoder.") else fresh[name])
+    assert any(not torch.equal(fresh[name], before[name]) for name in before if name.startswith("encoder."))
+
+
+def test_a_part_that_is_not_there(first: Run, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training\.start_parts: that run's model has no 'encodr'; both have decoder, encoder"):
+        trained(tmp_path / "typo", f"training.start={first.path}", "training.start_parts=['encodr']")
+    with pytest.raises(UserError, match=r"no training\.start to take it from"):
+        trained(tmp_path / "alone", "training.start_parts=['encoder']")

@@ -1,6 +1,6 @@
 """A picture read by looking at it: a recurrent network that moves a soft window, one state a look (Gregor et al. 2015, section 4.1).
 
-    where_t = W h_{t-1} + b,   r_t = read(x, where_t),   h_t = cell(h_{t-1}, [r_t ; where_t])
+    where_t = m + l tanh((W h_{t-1} + b) / l),   r_t = read(x, where_t),   h_t = cell(h_{t-1}, [r_t ; where_t])
 
 DRAW's reading half, by itself: with the system `classify` it is the classifier of that section, with `seq2seq` a captioner whose memory is what
 was seen, look by look. The summary is the last state. Where it looks is learnt by the gradient, so the window must be soft (glimpse `gaussian`);
@@ -60,14 +60,25 @@ class Glimpses(Encoder):
         if self.place is not None:
             nn.init.normal_(self.place.weight, std=START)
             nn.init.zeros_(self.place.bias)
+        self.middle_P: Tensor
+        self.reach_P: Tensor
+        for name, numbers in zip(("middle_P", "reach_P"), self.window.range(), strict=True):
+            self.register_buffer(name, numbers, persistent=False)
         self.dropout = Dropout(dropout)
+
+    def where(self, state_ND: Tensor) -> Tensor:
+        """The place of the next look, never far from where there is something to see: a window that has left the picture has no gradient back."""
+        if self.place is None:
+            return state_ND.new_zeros(len(state_ND), 0)
+        asked_NP: Tensor = self.place(state_ND).to(self.reach_P.dtype)
+        return self.middle_P + self.reach_P * (asked_NP / self.reach_P).tanh()
 
     def walk(self, picture_NCHW: Tensor) -> tuple[Tensor, list[Tensor]]:
         """states_NTD, and where each look was."""
         bound, state = self.window.bind(picture_NCHW), self.cell.start(len(picture_NCHW))
         states, places = [], []
         for _ in range(self.looks):
-            where_NP = picture_NCHW.new_zeros(len(picture_NCHW), 0) if self.place is None else self.place(state[0])
+            where_NP = self.where(state[0])
             seen_ND = self.network(self.window.read(bound, where_NP), where_NP)
             state = self.cell(self.dropout(seen_ND), state)
             states.append(state[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from xattend.tree import Tree
@@ -29,6 +30,10 @@ class Glimpse(nn.Module):
     def __init__(self, space: Space) -> None:
         super().__init__()
         self.channels, self.height, self.width = space.frames()
+
+    def range(self) -> tuple[Tensor, Tensor]:
+        """middle_P, a look at the whole picture, and reach_P, how far each number should go from there at most: what is farther away shows nothing."""
+        return torch.zeros(self.numbers), torch.ones(self.numbers)
 
     def bind(self, picture_BCHW: Tensor) -> Tree:
         """Does once a picture what can be done once."""

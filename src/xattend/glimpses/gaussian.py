@@ -32,6 +32,7 @@ from xattend.types import Space
 
 WIDTH = (-8.0, 8.0)  # of log s^2
 STRIDE = (-8.0, 3.0)  # of log d~
+REACH = [1.0, 1.0, 3.0, 2.5, 1.0]  # the centre stays in the picture; filters are 4 times narrower or wider, 12 times closer or farther apart, e times as bright
 
 
 @register("glimpse", "gaussian")
@@ -66,6 +67,11 @@ class Gaussian(Glimpse):
         self.moments: Tensor
         self.across: Tensor
         self.down: Tensor
+
+    def range(self) -> tuple[Tensor, Tensor]:
+        """In the middle filters are half as wide as they are apart: between narrower ones most pixels of a large picture would not be seen at all."""
+        apart = max((max(self.width, self.height) - 1) / (self.side - 1), 1.0)
+        return torch.tensor([0.0, 0.0, 2 * math.log(apart / 2), 0.0, 0.0]), torch.tensor(REACH)
 
     def bind(self, picture_BCHW: Tensor) -> Tree:
         """Rows outermost, so that all channels are filtered by one product each way."""

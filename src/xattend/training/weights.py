@@ -12,6 +12,7 @@ alone, so equal weights make equal files.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import safetensors
@@ -68,14 +69,25 @@ def load(system: nn.Module, file: Path) -> None:
     put(system, _read(file), file)
 
 
-def begin(system: nn.Module, file: Path) -> None:
-    """Weights of another training to begin with. What belongs to an objective (a baseline, a count of batches) begins anew."""
+def begin(system: nn.Module, file: Path, parts: Sequence[str] | None = None) -> None:
+    """Weights of another training to begin with, or those of some parts of it: the others begin anew, and may be of another kind. What belongs to an
+    objective (a baseline, a count of batches) always begins anew."""
+    own, given = weights_of(system), _read(file)
+    for part in parts or ():
+        if not any(_within(name, part) for name in own) or not any(_within(name, part) for name in given):
+            where = "this recipe's model" if any(_within(name, part) for name in given) else "that run's model"
+            there = sorted({name.partition(".")[0] for name in own.keys() & given.keys()} - {"objective"})
+            raise UserError(f"training.start_parts: {where} has no '{part}'; both have {', '.join(there) or 'no part in common'}", file=file)
 
-    def of_objective(name: str) -> bool:
-        return name.startswith("objective.")
+    def taken(name: str) -> bool:
+        return not _within(name, "objective") and (parts is None or any(_within(name, part) for part in parts))
 
-    anew = {name: tensor for name, tensor in weights_of(system).items() if of_objective(name)}
-    put(system, {**{name: tensor for name, tensor in _read(file).items() if not of_objective(name)}, **anew}, file)
+    anew = {name: tensor for name, tensor in own.items() if not taken(name)}
+    put(system, {**{name: tensor for name, tensor in given.items() if taken(name)}, **anew}, file)
+
+
+def _within(name: str, part: str) -> bool:
+    return name.startswith(f"{part}.")
 
 
 def _read(file: Path) -> dict[str, Tensor]:
