@@ -76,7 +76,7 @@ class TrainingSettings(Settings):
     ema: Annotated[float, pydantic.Field(ge=0, lt=1), "decay of an exponential moving average of the weights; 0 = none"] = 0.0
     nan_limit: Annotated[int, pydantic.Field(gt=0), "stop after so many updates in a row whose loss or gradient is not finite"] = 10
     workers: Annotated[int, pydantic.Field(ge=0), "processes that prepare batches"] = 0
-    precision: Annotated[Literal["float32", "bfloat16"], "of products in training; bfloat16 is faster on processors with instructions for it"] = "float32"
+    precision: Annotated[Literal["float32", "bfloat16"], "of products in training; bfloat16 is faster on processors with instructions for it, and float32 is taken, and said, on those without"] = "float32"
     threads: Annotated[int | None, "threads of torch; by default all cores"] = None
 
 

@@ -37,6 +37,23 @@ def test_the_cells_torch_has_are_torchs(ours: type[Cell], theirs: type[nn.RNNBas
     torch.testing.assert_close(cell.unroll(inputs, cell.start(2))[0], expected)
 
 
+@pytest.mark.parametrize(("batch", "steps"), [(3, 5), (1, 1)])
+def test_all_steps_of_a_gru_have_the_loops_gradients(batch: int, steps: int) -> None:
+    cell = GRU(3, 4).double()
+    for parameter in cell.parameters():
+        torch.nn.init.normal_(parameter)
+    inputs, first = torch.randn(batch, steps, 3, dtype=torch.double, requires_grad=True), torch.randn(batch, 4, dtype=torch.double, requires_grad=True)
+    given = [inputs, first, *cell.parameters()]
+    found = []
+    for unroll in (cell.unroll, cell._loop):
+        outputs, last = unroll(inputs, (first,), None)
+        found.append([outputs, *torch.autograd.grad(outputs.sin().sum() + last[0].square().sum(), given)])
+    for ours, loops in zip(*found, strict=True):
+        torch.testing.assert_close(ours, loops)
+    with torch.no_grad():
+        torch.testing.assert_close(cell.unroll(inputs, (first,))[0], found[0][0].detach())  # torch's kernel, where no gradient is asked for
+
+
 def one_unit(kind: type[Cell], inputs: list[float], recurrent: list[float], biases: list[float]) -> Cell:
     """A cell with one input and one unit, every weight set."""
     cell = kind(1, 1)

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
 from xattend import job, recipe
-from xattend.layers.precision import of_products, product, products_in
+from xattend.layers.precision import _has_bfloat16, at_hand, of_products, product, products_in
 from xattend.objectives.chunked import chunked_likelihood
 from xattend.systems import assemble
 from xattend.training.distributed import Group
 from xattend.training.update import Updater
+
+
+@pytest.fixture
+def with_instructions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As on a processor that has instructions for bfloat16, whatever this one has."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True}, raising=False)
+    _has_bfloat16.cache_clear()
+    yield
+    _has_bfloat16.cache_clear()
 
 
 def task_of(name: str) -> dict[str, Any]:
@@ -89,6 +100,7 @@ def test_only_inside() -> None:
     assert of_products() is None
 
 
+@pytest.mark.usefixtures("with_instructions")
 def test_a_recipe_asks_for_it(tmp_path: Path) -> None:
     """The update itself uses it: its loss is not that of float32, and all weights stay float32."""
     losses = []
@@ -101,3 +113,17 @@ def test_a_recipe_asks_for_it(tmp_path: Path) -> None:
         assert {weight.dtype for weight in updater.parameters} == {torch.float32}
     assert losses[0] != losses[1]
     assert losses[0] == pytest.approx(losses[1], rel=0.01)
+
+
+@pytest.mark.parametrize(("known", "found"), [({"avx512_bf16": False, "amx_bf16": False}, "float32"), ({"avx512_bf16": False, "amx_bf16": True}, "bfloat16"), ({}, "bfloat16")])
+def test_without_instructions_for_it_products_stay_float32_and_it_is_said(
+    known: dict[str, bool], found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: known, raising=False)
+    _has_bfloat16.cache_clear()
+    try:
+        assert (at_hand("bfloat16"), at_hand("float32")) == (found, "float32")
+        job.start("copy", out=tmp_path / "run", overrides=["training.steps=1", "training.precision=bfloat16", "data.task.rows=100"], console=Console())
+        assert ("no instructions for bfloat16" in " ".join(capsys.readouterr().out.split())) == (found == "float32")
+    finally:
+        _has_bfloat16.cache_clear()

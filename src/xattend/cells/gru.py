@@ -2,7 +2,7 @@
 
     r, z = sigmoid(W_x x + W_h h)
     h'   = z * h + (1 - z) * n
-gru                n = tanh(U x + r * (W h + b))     reset after the product: torch's and cuDNN's form, one fused kernel
+gru                n = tanh(U x + r * (W h + b))     reset after the product: torch's and cuDNN's form; all steps at once in sequence.py
 gru-reset-before   n = tanh(U x + W (r * h) + b)     reset before it: the papers' form, Cho 2014 and Bahdanau 2015
 sigma-gru          n = sigmoid(U x + W (r * h) + b)  the lecture's form
 
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from xattend.cells import sequence
 from xattend.cells.base import Cell, CellState
 from xattend.cells.gates import GRUGates
 from xattend.registry import register
@@ -39,6 +40,9 @@ class GRU(Cell):
         return (torch.lerp(n, h, torch.sigmoid(x_z + h_z)),)
 
     def fused(self, inputs_BTD: Tensor, state: CellState, mask_BT: Tensor | None) -> tuple[Tensor, CellState]:
+        if torch.is_grad_enabled():
+            outputs_BTD = sequence.gru(self.project(inputs_BTD), state[0], self.recurrent.weight, self.recurrent.bias)
+            return outputs_BTD, (outputs_BTD[:, -1],)
         outputs_BTD, last_1BD = torch.gru(
             inputs_BTD, state[0][None], self.kernel_weights(), True, 1, 0.0, self.training, False, True
         )

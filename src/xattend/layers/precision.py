@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar
 
 import torch
@@ -24,6 +24,19 @@ Result = TypeVar("Result")
 def products_in(precision: str) -> AbstractContextManager[Any]:
     """Within it, products are computed in this precision: float32 or bfloat16."""
     return torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bfloat16")
+
+
+def at_hand(precision: str) -> str:
+    """What a precision that was asked for comes to on this machine: without instructions for it, bfloat16 is several times slower than float32."""
+    return "float32" if precision == "bfloat16" and not _has_bfloat16() else precision
+
+
+@cache
+def _has_bfloat16() -> bool:
+    """True where nothing is known: on other processors than x86, and with a torch that cannot say."""
+    known = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    told = [bool(known[name]) for name in ("avx512_bf16", "amx_bf16") if name in known]
+    return any(told) or not told
 
 
 def of_products() -> torch.dtype | None:

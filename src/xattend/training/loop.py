@@ -121,6 +121,8 @@ class Trainer:
         processes = f", {self.group.world} processes" if self.group.world > 1 else ""
         rows, updates = len(self.stream.split), len(self.stream.plan)
         self.say(f"{count:,} weights, {rows:,} rows, {updates:,} updates a pass over the data{processes}")
+        if self.updater.precision != self.settings.precision:
+            self.say(f"training.precision: this processor has no instructions for {self.settings.precision}; products are made in {self.updater.precision}, which is faster here")
         if self.remark:
             self.say(self.remark)
         if self.selection.validation is None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from xattend import registry
-from xattend.layers.precision import products_in
+from xattend.layers.precision import at_hand, products_in
 from xattend.recipe import Recipe
 from xattend.systems.base import System
 from xattend.training.distributed import Group
@@ -77,7 +77,7 @@ class Updater:
         settings = recipe.training
         return cls(
             system, optimiser, group, accumulate=settings.accumulate, clip=settings.clip, normalise=settings.normalise,
-            precision=settings.precision,
+            precision=at_hand(settings.precision),
         )  # fmt: skip
 
     def update(self, batch: Batch | None, *, stop: bool = False, clock: float = 0.0) -> Outcome:
