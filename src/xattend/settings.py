@@ -62,6 +62,7 @@ class TrainingSettings(Settings):
     minutes: Annotated[float | None, "stop after so much wall-clock time"] = None
     start: Annotated[str | None, "a run to begin with: its weights, and its vocabularies"] = None
     start_parts: Annotated[Annotated[list[str], pydantic.Field(min_length=1)] | None, "take over the weights of these parts alone, as [\"encoder\"]; by default of all"] = None
+    frozen: Annotated[Annotated[list[str], pydantic.Field(min_length=1)] | None, "parts whose weights stay as they are at the beginning, as [\"encoder\"]"] = None
     seed: Annotated[int, "of weights, order and dropout"] = 1
     clip: Annotated[float, pydantic.Field(ge=0), "largest gradient norm; 0 = no clipping"] = 1.0
     normalise: Annotated[Literal["tokens", "sentences"], "what the summed loss is divided by"] = "tokens"

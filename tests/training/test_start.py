@@ -102,3 +102,16 @@ def test_a_part_that_is_not_there(first: Run, tmp_path: Path) -> None:
         trained(tmp_path / "typo", f"training.start={first.path}", "training.start_parts=['encodr']")
     with pytest.raises(UserError, match=r"no training\.start to take it from"):
         trained(tmp_path / "alone", "training.start_parts=['encoder']")
+
+
+def test_frozen_parts_stay_as_they_are(first: Run, tmp_path: Path) -> None:
+    """They stay those of the run that was begun with, also with a moving average; the others move."""
+    found = weights(trained(tmp_path / "held", f"training.start={first.path}", "training.frozen=['encoder']", "training.ema=0.9"))
+    before = weights(first)
+    for name, tensor in found.items():
+        assert torch.equal(tensor, before[name]) == name.startswith("encoder."), name
+
+
+def test_a_part_without_weights_cannot_be_frozen(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"training\.frozen: this recipe's model has no weights of 'encodr'; it has those of decoder, encoder"):
+        trained(tmp_path / "typo", "training.frozen=['encodr']")

@@ -18,6 +18,7 @@ from xattend.layers.precision import at_hand, products_in
 from xattend.recipe import Recipe
 from xattend.systems.base import System
 from xattend.training.distributed import Group
+from xattend.training.weights import freeze
 from xattend.types import Batch
 
 
@@ -72,6 +73,7 @@ class Updater:
     @classmethod
     def of(cls, system: System, recipe: Recipe, group: Group) -> Updater:
         """With the optimiser and the settings that a recipe names."""
+        freeze(system, recipe.training.frozen or ())
         name, given = recipe.part("optimiser")
         optimiser = registry.build("optimiser", name, [weight for weight in system.parameters() if weight.requires_grad], **given)
         settings = recipe.training

@@ -86,6 +86,17 @@ def begin(system: nn.Module, file: Path, parts: Sequence[str] | None = None) -> 
     put(system, {**{name: tensor for name, tensor in given.items() if taken(name)}, **anew}, file)
 
 
+def freeze(system: nn.Module, parts: Sequence[str]) -> None:
+    """The weights of these parts may not be trained."""
+    for part in parts:
+        own = [weight for name, weight in system.named_parameters() if _within(name, part)]
+        if not own:
+            there = sorted({name.partition(".")[0] for name, _ in system.named_parameters()})
+            raise UserError(f"training.frozen: this recipe's model has no weights of '{part}'; it has those of {', '.join(there)}")
+        for weight in own:
+            weight.requires_grad_(False)
+
+
 def _within(name: str, part: str) -> bool:
     return name.startswith(f"{part}.")
 
