@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import pytest
 import torch
@@ -52,6 +53,14 @@ def test_all_steps_of_a_gru_have_the_loops_gradients(batch: int, steps: int) -> 
         torch.testing.assert_close(ours, loops)
     with torch.no_grad():
         torch.testing.assert_close(cell.unroll(inputs, (first,))[0], found[0][0].detach())  # torch's kernel, where no gradient is asked for
+
+
+def test_what_all_steps_of_a_gru_keep_is_freed() -> None:
+    outputs, _ = GRU(3, 4).unroll(torch.randn(2, 5, 3), (torch.zeros(2, 4),))
+    outputs.sum().backward()
+    there = weakref.ref(outputs)
+    del outputs, _
+    assert there() is None
 
 
 def one_unit(kind: type[Cell], inputs: list[float], recurrent: list[float], biases: list[float]) -> Cell:

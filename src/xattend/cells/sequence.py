@@ -64,7 +64,7 @@ def _forth(
         rz[t].add_(x_rz[t]).sigmoid_()
         torch.addcmul(x_n[t], r[t], rec[t], out=n[t]).tanh_()
         h_BD = torch.lerp(n[t], h_BD, z[t], out=outputs[t])
-    return gates_BTG, n_BTD, first_BD, weight_GD, outputs_BTD
+    return gates_BTG, n_BTD, first_BD, weight_GD, outputs_BTD.detach()  # itself, it would hold the function that holds it: nothing would ever be freed
 
 
 @torch.inference_mode()

@@ -4,7 +4,7 @@
     n_i = tanh(W x_i + r_i * (U h_{i-1} + b))
     h_i = g_i n_i + (1 - g_i) h_{i-1}           g_i is the weight of fact i
 
-torch's own kernel does it: its update gate is sigmoid of a sum, so it is given log((1 - g) / g) as one more input, and no product of its own.
+A plain GRU does it (cells/sequence.py): its update gate is sigmoid of a sum, so that sum is log((1 - g) / g), with no product of its own.
 `one_by_one` is the reference. A gate is kept within 1e-6 of 0 and 1; a fact of weight 0 (padding) changes the state by no more than that.
 
 >>> episode = AttentionGRU(3, 4)
@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+
+from xattend.cells.sequence import gru
 
 LEAST = 1e-6
 
@@ -36,18 +38,15 @@ class AttentionGRU(nn.Module):
             nn.init.zeros_(part.bias)
 
     def forward(self, facts_BSD: Tensor, gates_BS: Tensor) -> Tensor:
-        reset, candidate, zeros = *self.input.weight.chunk(2), torch.zeros_like(self.input.weight[: self.size])
-        column = zeros[:, :1]
-        inputs = torch.cat([torch.cat([reset, column], 1), torch.cat([zeros, column + 1], 1), torch.cat([candidate, column], 1)])
-        weights = [inputs, *map(self._between, (self.recurrent.weight, self.input.bias, self.recurrent.bias))]
         gates_BS1 = gates_BS.clamp(LEAST, 1 - LEAST)[:, :, None]
-        told_BSD = torch.cat([facts_BSD, torch.log1p(-gates_BS1) - torch.log(gates_BS1)], dim=-1)
-        _, last_1BQ = torch.gru(told_BSD, facts_BSD.new_zeros(1, len(facts_BSD), self.size), weights, True, 1, 0.0, self.training, False, True)
-        return last_1BQ[0]
+        kept_BS1 = torch.log1p(-gates_BS1) - torch.log(gates_BS1)
+        reset_BSQ, candidate_BSQ = self.input(facts_BSD).to(kept_BS1.dtype).chunk(2, dim=2)
+        sums_BSG = torch.cat([reset_BSQ, kept_BS1.expand_as(reset_BSQ), candidate_BSQ], dim=2)
+        return gru(sums_BSG, sums_BSG.new_zeros(len(sums_BSG), self.size), self._between(self.recurrent.weight), self._between(self.recurrent.bias))[:, -1]
 
     @staticmethod
     def _between(two: Tensor) -> Tensor:
-        """Reset and candidate with nothing for the update gate between them, as the kernel wants it."""
+        """Reset and candidate with nothing for the update gate between them, as a GRU wants it."""
         reset, candidate = two.chunk(2)
         return torch.cat([reset, torch.zeros_like(reset), candidate])
 
