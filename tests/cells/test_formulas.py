@@ -63,6 +63,14 @@ def test_what_all_steps_of_a_gru_keep_is_freed() -> None:
     assert there() is None
 
 
+def test_outputs_that_were_changed_in_place_are_found_out() -> None:
+    outputs, _ = GRU(3, 4).unroll(torch.randn(2, 5, 3), (torch.zeros(2, 4),))
+    total = outputs.sum()
+    outputs.detach().mul_(0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        total.backward()
+
+
 def one_unit(kind: type[Cell], inputs: list[float], recurrent: list[float], biases: list[float]) -> Cell:
     """A cell with one input and one unit, every weight set."""
     cell = kind(1, 1)

@@ -32,19 +32,20 @@ def gru(projected_BTG: Tensor, first_BD: Tensor, weight_GD: Tensor, bias_G: Tens
 
 
 class _GRU(torch.autograd.Function):
-    """Within `inference_mode` an operation costs half as much to call; what is handed out is made outside of it, since others change it."""
+    """Within `inference_mode` an operation costs half as much to call; what is handed out is made outside of it."""
 
     @staticmethod
     def forward(ctx: Any, products: torch.dtype, projected_BTG: Tensor, first_BD: Tensor, weight_GD: Tensor, bias_G: Tensor) -> Tensor:
         outputs_BTD = first_BD.new_empty(len(first_BD), projected_BTG.shape[1], first_BD.shape[1])
         with torch.autocast("cpu", enabled=False):
             ctx.kept, ctx.products = _forth(products, projected_BTG, first_BD, weight_GD, bias_G, outputs_BTD), products
+        ctx.save_for_backward(first_BD, weight_GD, outputs_BTD)  # outputs kept on ctx itself would hold it, and never be freed
         return outputs_BTD
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, d_outputs_BTD: Tensor) -> tuple[Tensor | None, ...]:
-        gates_BTG, n_BTD, first_BD, weight_GD, outputs_BTD = ctx.kept
+        (gates_BTG, n_BTD), (first_BD, weight_GD, outputs_BTD) = ctx.kept, ctx.saved_tensors
         d_gates_BTG, d_first_BD = torch.empty_like(gates_BTG), torch.empty_like(first_BD)
         found = _back(ctx.products, gates_BTG, n_BTD, first_BD, weight_GD, outputs_BTD, d_outputs_BTD, d_gates_BTG, d_first_BD)
         return None, d_gates_BTG, d_first_BD, *(one.clone() for one in found)
@@ -53,9 +54,10 @@ class _GRU(torch.autograd.Function):
 @torch.inference_mode()
 def _forth(
     products: torch.dtype, x_BTG: Tensor, first_BD: Tensor, weight_GD: Tensor, bias_G: Tensor, outputs_BTD: Tensor
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor, Tensor]:
+    """Writes the outputs; gives r, z and W h + b of n side by side, and n."""
     (steps, size), weight_DG = outputs_BTD.shape[1:], weight_GD.to(products).t().contiguous()
-    gates_BTG, n_BTD = torch.empty_like(x_BTG, memory_format=torch.contiguous_format), torch.empty_like(outputs_BTD)  # gates: r, z, W h + b of n
+    gates_BTG, n_BTD = torch.empty_like(x_BTG, memory_format=torch.contiguous_format), torch.empty_like(outputs_BTD)
     gates, n, outputs, h_BD = gates_BTG.unbind(1), n_BTD.unbind(1), outputs_BTD.unbind(1), first_BD
     (x_rz, x_n), (rz, rec) = ((whole[..., : 2 * size].unbind(1), whole[..., 2 * size :].unbind(1)) for whole in (x_BTG, gates_BTG))
     r, z = (part.unbind(1) for part in gates_BTG[..., : 2 * size].chunk(2, dim=2))
@@ -64,7 +66,7 @@ def _forth(
         rz[t].add_(x_rz[t]).sigmoid_()
         torch.addcmul(x_n[t], r[t], rec[t], out=n[t]).tanh_()
         h_BD = torch.lerp(n[t], h_BD, z[t], out=outputs[t])
-    return gates_BTG, n_BTD, first_BD, weight_GD, outputs_BTD.detach()  # itself, it would hold the function that holds it: nothing would ever be freed
+    return gates_BTG, n_BTD
 
 
 @torch.inference_mode()
