@@ -21,6 +21,7 @@ class DmnPlus(Reproduction):
     """The error on the worst of fifteen tasks."""
 
     system, paper = "DMN+, 3 episodes, attention GRU, input fusion", "Xiong et al. 2016"
+    from_scores = True
     metric, published, floor, higher_is_better = "bAbI 10k, tasks 1, 4-15, 18 and 20, worst error, percent", 2.4, 5.0, False
     differs = "up to 50 passes a task instead of 256; stories of the last 30 sentences"
 
