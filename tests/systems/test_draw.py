@@ -211,9 +211,9 @@ def test_its_controls_learn(encoder: dict[str, Any]) -> None:
 
 
 def test_a_writer_with_draws_glimpses_learns() -> None:
-    """Sequence to sequence, its memory what was seen at each look: a captioner with DRAW's window."""
+    """Sequence to sequence, its memory what was seen at each look: a captioner with DRAW's window, whose filters lie close enough to see the pattern from the start."""
     model = pictures.system(
-        system={"kind": "seq2seq"}, encoder={"kind": "glimpses", "glimpse": {"kind": "gaussian", "size": 4}, "looks": 3, "size": 32, "inner": 32},
+        system={"kind": "seq2seq"}, encoder={"kind": "glimpses", "glimpse": {"kind": "gaussian", "size": 10}, "looks": 3, "size": 32, "inner": 32},
         attention={"kind": "additive", "size": 16}, decoder={"kind": "rnn", "size": 32, "embedding": 8},
     )  # fmt: skip
     pictures.learn(model, 120)
