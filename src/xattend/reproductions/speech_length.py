@@ -6,7 +6,7 @@ cell, which remembers the last digit and the last look alone, and begins at zero
 those of training, not by themselves; and search asks that every position is looked at. The hybrid looks near its last look, and hardly back (the
 paper's windowing). All this was chosen on other strings: made-up ones of another seed, and strings of 5, 15 and 30 of the validation's recordings.
 
-Who compares two ways to look must not compare two pairs of ears: two trainings hear one digit in fifty otherwise, whatever they look with. So for each seed
+Who compares two ways to look must not compare two pairs of ears: trainings of one kind differ by more than a tenth of their error. So for each seed
 an encoder is trained first (`ear`, with content attention and CTC), and both kinds go on with it, each with an attention and a decoder of its own. Made-up voices have noise over them, so that at 5 digits there are mistakes to compare.
 """
 
