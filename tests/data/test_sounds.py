@@ -24,7 +24,6 @@ from xattend.data.readers.base import Row, open_reader
 from xattend.data.readers.lines import BadRow
 from xattend.data.spectrum import Spectrum, cosines
 from xattend.data.tasks.spoken_digits import Fsdd, SpokenDigits
-from xattend.drawing.voice import speak
 from xattend.errors import UserError
 from xattend.stream import stream
 
@@ -306,13 +305,23 @@ def test_sphinx_transcriptions(tmp_path: Path) -> None:
         list(open_reader("x.transcription", root=tmp_path))
 
 
-def test_noise_over_a_made_up_voice() -> None:
-    """Percent of the largest sample; the same spec is the same sound, and a spec with too much or too little in it is refused."""
-    plain, noisy = (speak("one name", [3, 1], speaker=3, rate=8000, noise_percent=percent) / 32768 for percent in (0, 20))
-    assert 0.15 < (noisy - plain).std() / abs(plain).max() < 0.25
-    assert (SpokenDigits.sound("3 1 31 20", 8000) == SpokenDigits.sound("3 1 31 20", 8000)).all()
-    rows = SpokenDigits(noise=20, rows=20).splits()
-    assert all(source.endswith(" 20") for split in rows.values() for source, _ in split)
-    for wrong in ("3 1", "3 1 31 20 4", "3 1 31 x", "3 1 31 1001"):
-        with pytest.raises(UserError):
-            SpokenDigits.sound(wrong, 8000)
+def test_white_noise_over_every_recording(tmp_path: Path) -> None:
+    """Percent of each one's own largest sample; the same sound always has the same, another another; what is stored without it is not taken."""
+    soundfile.write(tmp_path / "loud.wav", tone(), RATE, subtype="FLOAT")
+    soundfile.write(tmp_path / "quiet.wav", 0.1 * tone(hertz=600.0), RATE, subtype="FLOAT")
+    plain, noisy = field(tmp_path), field(tmp_path, hiss=20)
+    over = noisy.samples(noisy.look("loud.wav+quiet.wav")) - plain.samples(plain.look("loud.wav+quiet.wav"))
+    loud, quiet = over[: len(tone())], over[len(tone()) :]
+    assert loud.std() == pytest.approx(0.5 * 0.2, rel=0.1)
+    assert quiet.std() == pytest.approx(0.05 * 0.2, rel=0.1)
+    again, other = (noisy.samples(noisy.look(name)) for name in ("loud.wav+quiet.wav", "loud.wav+loud.wav"))
+    assert (again[: len(tone())] == tone() + loud).all()
+    assert not (other[: len(tone())] == again[: len(tone())]).any()
+    assert (noisy.samples(noisy.look("spoken-digits:3 1 31")) == noisy.samples(noisy.look("spoken-digits:3 1 31"))).all()
+    ended = field(tmp_path, hiss=20, tail=0.25)
+    longer = ended.samples(ended.look("loud.wav+quiet.wav"))
+    assert len(longer) == len(again) + RATE // 4
+    assert longer[-RATE // 4 :].std() == pytest.approx(0.05 * 0.2, rel=0.1)  # noise goes on over the silence
+    assert len({one.store.folder for one in (plain, noisy, ended)}) == 3
+    with pytest.raises(UserError, match="hiss"):
+        Sound(features="given", hiss=20)

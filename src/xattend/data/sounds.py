@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +38,17 @@ class Header(NamedTuple):
     rate: int
     channels: int
     samples: int  # of one channel
+
+
+def with_hiss(recordings: Sequence[Samples], percent: float, key: bytes) -> list[Samples]:
+    """White noise over each, of so many percent of its largest sample; the same key draws the same.
+
+    >>> quiet, loud = with_hiss([np.full(10_000, 0.1, "f4"), np.full(10_000, 0.5, "f4")], 20, b"one")
+    >>> round(float(quiet.std()), 2), round(float(loud.std()), 2)
+    (0.02, 0.1)
+    """
+    draw = np.random.Generator(np.random.PCG64(int.from_bytes(key, "little")))
+    return [one + draw.standard_normal(len(one), np.float32) * np.float32(np.abs(one).max(initial=0) * percent / 100) for one in recordings]
 
 
 def header(path: Path, max_seconds: float) -> Header:

@@ -81,8 +81,8 @@ class Speaker(NamedTuple):
         return Speaker(95 + 125 * high + draw.uniform(-10, 10), 0.9 + 0.2 * high + draw.uniform(-0.04, 0.04), draw.uniform(0.85, 1.2), draw.uniform(0.01, 0.05))
 
 
-def speak(name: str, digits: Sequence[int], *, speaker: int, rate: int, noise_percent: int = 0) -> Samples:
-    """Digits one after the other, with white noise of so many percent of the largest sample over them. All that is random about them depends on `name` alone."""
+def speak(name: str, digits: Sequence[int], *, speaker: int, rate: int) -> Samples:
+    """Digits one after the other. All that is random about them depends on `name` alone."""
     draw, who = Random(name), Speaker.number(speaker)
     segments = [Segment(draw.uniform(0.03, 0.1), 0.0, (400, 1500, 2500))]
     for digit in digits:
@@ -93,9 +93,8 @@ def speak(name: str, digits: Sequence[int], *, speaker: int, rate: int, noise_pe
     steps = [max(1, round(one.length / STEP)) for one in segments]
     voiced = _voice(segments, steps, who, draw, rate)
     heard = voiced * (1 + who.breath * noise.standard_normal(len(voiced))) + _noise(segments, steps, who, noise, rate, len(voiced))
-    loud = draw.uniform(0.35, 0.8)
-    heard = heard / max(float(np.abs(heard).max()), 1e-9) * loud
-    heard = heard + (draw.uniform(0.0005, 0.004) + loud * noise_percent / 100) * noise.standard_normal(len(heard))
+    heard = heard / max(float(np.abs(heard).max()), 1e-9) * draw.uniform(0.35, 0.8)
+    heard = heard + draw.uniform(0.0005, 0.004) * noise.standard_normal(len(heard))
     return np.clip(np.round(32767 * heard), -32768, 32767).astype(np.int16)
 
 

@@ -89,6 +89,8 @@ class Sound(Media):
         normalise: Annotated[Normalise, "each sound by itself, by the training sounds, or not at all"] = "sound",
         convert: Annotated[bool, "mix channels and bring other rates to `rate`; false: such a sound is a bad row"] = True,
         max_seconds: Annotated[float, pydantic.Field(gt=0), "a longer sound is refused by its header, before it is decoded"] = 60.0,
+        tail: Annotated[float, pydantic.Field(ge=0, le=10), "seconds of silence after every sound, for recordings that are cut off at the last word"] = 0.0,
+        hiss: Annotated[float, pydantic.Field(ge=0, le=1000), "white noise over every recording, in percent of its largest sample; a sound always has the same"] = 0.0,
         speed: Annotated[float, pydantic.Field(ge=0, lt=1), "in training, faster or slower by up to this share"] = 0.0,
         noise: Annotated[float, pydantic.Field(ge=0), "in training, deviation of what is added to normalised frames"] = 0.0,
         time_masks: Annotated[Few, "in training, runs of frames that are hidden ..."] = 0,
@@ -99,11 +101,13 @@ class Sound(Media):
     ) -> None:  # fmt: skip
         super().__init__({
             "features": features, "rate": rate, "size": size, "window": window, "hop": hop, "deltas": deltas, "normalise": normalise,
-            "convert": convert, "max_seconds": max_seconds, "speed": speed, "noise": noise, "time_masks": time_masks, "time_width": time_width,
-            "band_masks": band_masks, "band_width": band_width, "seed": seed,
+            "convert": convert, "max_seconds": max_seconds, "tail": tail, "hiss": hiss, "speed": speed, "noise": noise,
+            "time_masks": time_masks, "time_width": time_width, "band_masks": band_masks, "band_width": band_width, "seed": seed,
         })  # fmt: skip
         self.features, self.rate, self.hop, self.convert, self.max_seconds = features, rate, hop, convert, max_seconds
-        self.size = size or SIZES[features]
+        self.size, self.tail, self.hiss = size or SIZES[features], tail, hiss
+        if (tail or hiss) and features == "given":
+            raise UserError("tail and hiss are for sounds, and features = \"given\" reads files of features")
         self.hearing = Hearing(
             deltas=deltas, normalise=normalise, speed=speed, noise=noise, time_masks=time_masks, time_width=time_width, band_masks=band_masks,
             band_width=band_width, seed=seed,
@@ -125,6 +129,7 @@ class Sound(Media):
         made: dict[str, Any] = {"kind": "sound", "version": VERSION, "features": self.features, "size": self.size}
         if self.features != "given":
             made |= {"rate": self.rate, "window": self.settings["window"], "hop": self.hop}
+            made |= {name: value for name, value in (("tail", self.tail), ("hiss", self.hiss)) if value}
         return made
 
     @property
@@ -175,9 +180,11 @@ class Sound(Media):
     def samples(self, item: Item) -> sounds.Samples:
         """What is heard, at the field's rate."""
         if item.frames:
-            return (np.asarray(item.frames[0]) / 32768).astype(np.float32)
-        files = [item.path] if item.path is not None else list(item.files)
-        return np.concatenate([sounds.read(file, self.rate, self.max_seconds) for file in files])
+            heard = [(np.asarray(item.frames[0]) / 32768).astype(np.float32)]
+        else:
+            heard = [sounds.read(file, self.rate, self.max_seconds) for file in ([item.path] if item.path is not None else item.files)]
+        heard[-1] = np.pad(heard[-1], (0, round(self.tail * self.rate)))
+        return np.concatenate(sounds.with_hiss(heard, self.hiss, item.key()) if self.hiss else heard)
 
     def decode_item(self, item: Item) -> Array:
         """Its frames, as they are stored."""

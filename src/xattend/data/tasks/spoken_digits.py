@@ -1,7 +1,6 @@
 """Strings of digits, spoken: made with formants and noise (drawing/voice.py), or put together from the recordings of FSDD.
 
     spoken-digits   spoken-digits:5 7 31415        speaker 5, take 7, and what is said; nothing to download
-                    spoken-digits:5 7 31415 20     the same with white noise over it, 20 % as strong as the largest sample is
     fsdd            fsdd/recordings/3_theo_17.wav+fsdd/recordings/1_george_30.wav    (free-spoken-digit-dataset, in --data)
 
 `test_digits` asks for test strings of other lengths than training's, as many of each: whether a model holds on in long ones.
@@ -27,7 +26,6 @@ from xattend.errors import UserError
 from xattend.registry import register
 
 Count = Annotated[int, pydantic.Field(ge=1, le=100)]
-MOST_NOISE = 1000  # percent
 Range = Annotated[list[Count], pydantic.Field(min_length=2, max_length=2)]
 Speakers = Annotated[int, pydantic.Field(ge=1, le=1000), "how many speakers there are"]
 FSDD = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
@@ -74,27 +72,25 @@ class SpokenDigits(Strings):
         digits: Annotated[Range, "digits of a string: from, to"] = [1, 5],  # noqa: B006
         test_digits: Annotated[list[Count] | None, "lengths of test strings, as many of each; by default as in training"] = None,
         speakers: Speakers = 20,
-        noise: Annotated[int, pydantic.Field(ge=0, le=MOST_NOISE), "white noise over the voice, in percent of its largest sample"] = 0,
         rows: Rows = 5000,
         seed: Seed = 1,
     ) -> None:  # fmt: skip
         super().__init__(digits, test_digits, rows, seed)
-        self.speakers, self.noise = speakers, noise
+        self.speakers = speakers
 
     def say(self, draw: Random, split: str, digits: list[int]) -> str:
         """Takes are numbered apart, so that no sound is in two splits."""
         take = draw.randrange(10**6) * 3 + list(self.sizes).index(split)
-        return f"spoken-digits:{draw.randrange(self.speakers)} {take} {''.join(map(str, digits))}" + (f" {self.noise}" if self.noise else "")
+        return f"spoken-digits:{draw.randrange(self.speakers)} {take} {''.join(map(str, digits))}"
 
     @staticmethod
     def sound(spec: str, rate: int) -> Sound:
-        given = spec.split(" ")
-        if not 3 <= len(given) <= 4 or not all(part.isascii() and part.isdecimal() and len(part) <= 100 for part in given):
-            raise UserError("write speaker, take and digits, for example 5 7 31415, and behind them, if you like, percent of noise: 5 7 31415 20")
-        speaker, _, digits, noise = [*given, "0"][:4]
-        if int(noise) > MOST_NOISE:
-            raise UserError(f"{noise} percent of noise: at most {MOST_NOISE}")
-        return speak(spec, [int(digit) for digit in digits], speaker=int(speaker), rate=rate, noise_percent=int(noise))
+        speaker, _, rest = spec.partition(" ")
+        take, _, digits = rest.partition(" ")
+        plain = all(part.isascii() and part.isdecimal() and len(part) <= 100 for part in (speaker, take, digits))
+        if not plain:
+            raise UserError("write speaker, take and digits, for example 5 7 31415")
+        return speak(spec, [int(digit) for digit in digits], speaker=int(speaker), rate=rate)
 
 
 @register("task", "fsdd")
