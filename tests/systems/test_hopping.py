@@ -89,13 +89,19 @@ def plainly(model: MemN2N, source: Padded, row: int) -> torch.Tensor:
             age = len(sentences) - 1 - i
             scores.append(asked @ (text(keys, ids) + keys.time.weight[age]))  # type: ignore[union-attr, operator, index]
             slots.append(text(values, ids) + values.time.weight[age])  # type: ignore[union-attr, operator, index]
+        for _ in range(len(sentences), model.slots):  # empty ones
+            scores.append(torch.zeros(()))
+            slots.append(torch.zeros(size))
         weights = torch.stack(scores) if model.linear() else torch.stack(scores).softmax(dim=0)
         seen = sum(weight * slot for weight, slot in zip(weights, slots, strict=True))
         asked = (asked if model.carry is None else model.carry.weight @ asked) + seen
     return torch.stack([asked @ tables[-1].embedding.weight[answer] for answer in model.rows_V.tolist()])  # type: ignore[union-attr, index]
 
 
-@pytest.mark.parametrize("settings", [{}, {"tying": "layer-wise", "hops": 2}, {"linear_start": 5, "hops": 1}], ids=["adjacent", "layer-wise", "linear"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"tying": "layer-wise", "hops": 2}, {"linear_start": 5, "hops": 1}, {"slots": 9}, {"slots": 2}, {"slots": 9, "linear_start": 5}],
+    ids=["adjacent", "layer-wise", "linear", "empty slots", "fewer slots than sentences", "linear with empty slots"],
+)  # fmt: skip
 def test_it_is_the_plain_loop(settings: dict[str, Any]) -> None:
     torch.manual_seed(4)
     model, source = memn2n(**settings), batch(ROWS[:3]).source

@@ -114,7 +114,7 @@ class Joint(Reproduction):
 
     def plans(self) -> list[Plan]:
         # 20,000 rows in batches of 32: 625 updates a pass, 30 of them linear
-        larger = ("data.format=babi-joint", "encoder.size=50", "system.linear_start=18750", "schedule.start=45.0", "schedule.every=15.0", "training.epochs=90.0")
+        larger = ("data.format=babi-joint", "encoder.size=50", "system.slots=50", "system.linear_start=18750", "schedule.start=45.0", "schedule.every=15.0", "training.epochs=90.0")
         return [Plan(f"joint-{seed}", "babi", (*larger, f"training.seed={seed}")) for seed in self.seeds]
 
     def summary(self, found: Mapping[str, Outcome]) -> Summary:

@@ -9,6 +9,11 @@
 K + 1 tables (adjacent) or two (layer-wise) do all: table k gives the keys of one hop and the values of the one before. A word that is an answer and
 never in a story has a vector of its own in each.
 
+A memory has `slots`; those without a sentence are empty, their score and their value are 0. A hop may look at them, that is nowhere: only so does what it
+brings back tell whether anything was like the question at all, which questions with the answer no need. The paper does not say so; its authors' code does.
+
+    p_i = exp(u . m_i) / (empty + sum_j exp(u . m_j))
+
 Linear start: for the first `linear_start` losses the hops have no softmax, p_i = u . m_i, which lets a model find its way where the softmax is
 stuck from the beginning (bAbI's task 16). How many there were is saved with the weights, so that a resumed training is exact.
 
@@ -53,10 +58,11 @@ class MemN2N(Hopping[Looking]):
         self, parts: Parts, *,
         hops: Annotated[int, pydantic.Field(ge=1), "looks at the story, one after the other"] = 3,
         tying: Annotated[Literal["adjacent", "layer-wise"], "which tables are one: each hop's values and the next one's keys, or those of all hops"] = "adjacent",
+        slots: Annotated[int, pydantic.Field(ge=0), "of the memory: those without a sentence are empty, and a hop may look there; 0 = sentences alone"] = 0,
         linear_start: Annotated[int, pydantic.Field(ge=0), "losses without a softmax in the hops, at the beginning"] = 0,
     ) -> None:  # fmt: skip
         super().__init__(parts)
-        self.hops, self.adjacent, self.linear_start = hops, tying == "adjacent", linear_start
+        self.hops, self.adjacent, self.slots, self.linear_start = hops, tying == "adjacent", slots, linear_start
         words, rows = answer_rows(self.source, self.target)
         encoders = [parts.build("encoder", Space(beside=Space(vocabulary=words))) for _ in range(hops + 1 if self.adjacent else 2)]
         if not all(isinstance(encoder, Sentences) for encoder in encoders):
@@ -110,14 +116,25 @@ class MemN2N(Hopping[Looking]):
         kept_BD = asked.asked_BD if self.carry is None else self.carry(asked.asked_BD)
         return asked._replace(asked_BD=kept_BD + seen_BD), weights_B1S.squeeze(1)
 
-    @staticmethod
-    def _weights(look: Attention, scores_B1S: Tensor, asked_BD: Tensor, bound: Bound) -> Tensor:
-        return look.focus(masked_softmax(scores_B1S, bound.mask_BS), asked_BD[:, None], bound, look.start(bound))
+    def _weights(self, look: Attention, scores_B1S: Tensor, asked_BD: Tensor, bound: Bound) -> Tensor:
+        weights_B1S = softmax_with_empty(scores_B1S, bound.mask_BS, self.slots) if self.slots else masked_softmax(scores_B1S, bound.mask_BS)
+        return look.focus(weights_B1S, asked_BD[:, None], bound, look.start(bound))
 
     def answer(self, asked: Looking) -> Tensor:
         last = self.tables[-1]
         assert isinstance(last, Sentences)
         return asked.asked_BD @ last.embedding.weight[self.rows_V].T
+
+
+def softmax_with_empty(scores_B1S: Tensor, mask_BS: Tensor, slots: int) -> Tensor:
+    """The weights of real sentences where those of all slots sum to one, and each empty slot scores 0.
+
+    >>> softmax_with_empty(torch.zeros(1, 1, 3), torch.tensor([[True, True, False]]), slots=4)
+    tensor([[[0.2500, 0.2500, 0.0000]]])
+    """
+    empty_B11 = (slots - mask_BS.sum(dim=1)).clamp(min=0)[:, None, None].to(scores_B1S.dtype)
+    there_BS = torch.cat([mask_BS, torch.ones_like(mask_BS[:, :1])], dim=1)
+    return masked_softmax(torch.cat([scores_B1S, empty_B11.log()], dim=2), there_BS)[..., :-1]
 
 
 def answer_rows(source: Story, target: Field) -> tuple[int, list[int]]:
