@@ -10,6 +10,7 @@ Rows of any number stream through (stream.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -49,11 +50,12 @@ from xattend.systems.seq2seq import Seq2Seq
 from xattend.training.weights import from_bytes, put
 from xattend.types import EOS, UNK, Batch, Padded, Prediction
 
+NO_CHANCE = -1e8  # a log-probability below this stands for none at all, as of a text with more labels than a sound has frames
 LARGE = 1 << 19  # weights of a layer that are worth laying out anew
 
 
 class Score(NamedTuple):
-    """What a model says of a given target: log-probability of the whole, and of each token, EOS last."""
+    """What a model says of a given target: log-probability of the whole, and of each token, EOS last; -inf of what it cannot write at all."""
 
     logprob: float
     tokens: list[str]
@@ -213,6 +215,7 @@ class Model:
             if self.others:
                 every = [logs, *[other.system.score(other._batch(of)) for other in self.others]]
                 logs = [(np.logaddexp.reduce(each) - np.log(len(every))).tolist() for each in zip(*every, strict=True)]
+            logs = [[one if one > NO_CHANCE else -math.inf for one in own] for own in logs]
             return [Score(sum(own), tokens, own) for own, tokens in zip(logs, names, strict=True)]
 
         return stream(zip(rows, repeat(None)), answer, tick, self.extent)

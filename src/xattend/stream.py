@@ -14,6 +14,8 @@ from typing import TypeVar
 import torch
 
 from xattend.data.readers.base import Row
+from xattend.data.readers.lines import BadRow
+from xattend.errors import UserError
 
 WINDOW = 2048  # rows sorted by length together; what a stream of predictions holds in memory
 BATCH_CHARACTERS = 16_384  # rows times the longest of them: 64 sentences or so
@@ -31,7 +33,7 @@ def stream(
     """Rows of like length, and what goes with each, to `answer` in batches; `extent` tells how long a source is."""
     items = iter(items)
     while window := list(islice(items, WINDOW)):
-        lengths = [max(extent(row.source), len(row.target or "")) for row, _ in window]
+        lengths = [max(_extent(row, extent), len(row.target or "")) for row, _ in window]
         order = sorted(range(len(window)), key=lambda i: (lengths[i], i))
         answers: dict[int, Answered] = {}
         for places in _batches(order, lengths):
@@ -41,6 +43,14 @@ def stream(
             if tick is not None:
                 tick(len(places))
         yield from (answers[i] for i in range(len(window)))
+
+
+def _extent(row: Row, extent: Callable[[str], int]) -> int:
+    """Of a source; what its header says is wrong is said of the first such row, before any is answered."""
+    try:
+        return extent(row.source)
+    except BadRow as bad:
+        raise UserError(bad.message, file=row.file, line=row.line) from None
 
 
 def _batches(order: list[int], lengths: list[int]) -> Iterator[list[int]]:

@@ -66,19 +66,35 @@ def time_rows(model: Model, rows: Iterable[Row], *, words: bool = True, tick: Ti
             if spans is None:
                 raise UserError("the sound is too short for so many labels", file=row.file, line=row.line)
             each = source.seconds(row.source) / weights_TS.shape[1]
-            found.append(_named(model, ids[1 : length - 1], spans, each, words))
+            found.append(_named(model, model.target.normalise(row.target or ""), ids[1 : length - 1], spans, each, words))
         return found
 
     return stream(zip(rows, repeat(None)), answer, tick, source.extent)
 
 
-def _named(model: Model, ids: list[int], spans: list[Span], each: float, words: bool) -> list[Timed]:
-    """`each` is the seconds of a position."""
-    numbers = model.target.words(ids) if words else list(range(len(ids)))
+def _named(model: Model, text: str, ids: list[int], spans: list[Span], each: float, words: bool) -> list[Timed]:
+    """`each` is the seconds of a position. What they are called is taken from the row's own text, in which nothing is unknown."""
+    units = list(text) if len(text) == len(ids) else model.target.symbols(ids)
+    if not words:
+        return [Timed(each * start, each * end, unit) for unit, (start, end) in zip(units, spans, strict=True) if unit.strip()]
+    numbers, own = _words(text) if len(text) == len(ids) else model.target.words(ids), text.split()
     found = []
-    for number in dict.fromkeys(numbers):
-        of = [place for place, other in enumerate(numbers) if other == number and number >= 0]
-        text = model.target.decode([ids[place] for place in of]) if words else model.target.symbols([ids[of[0]]])[0]
-        if text.strip():
-            found.append(Timed(each * spans[of[0]][0], each * spans[of[-1]][1], text.strip() if words else text))
+    for number in dict.fromkeys(number for number in numbers if number >= 0):
+        of = [place for place, other in enumerate(numbers) if other == number]
+        named = own[number] if len(own) == max(numbers) + 1 else model.target.decode([ids[place] for place in of]).strip()
+        if named:
+            found.append(Timed(each * spans[of[0]][0], each * spans[of[-1]][1], named))
     return found
+
+
+def _words(text: str) -> list[int]:
+    """Of each character the number of its word, -1 between words.
+
+    >>> _words("to be")
+    [0, 0, -1, 1, 1]
+    """
+    numbers, number = [], -1
+    for before, now in zip(" " + text, text, strict=False):
+        number += before.isspace() and not now.isspace()
+        numbers.append(-1 if now.isspace() else number)
+    return numbers

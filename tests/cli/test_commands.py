@@ -165,8 +165,10 @@ def test_check_finds_every_kind_of_problem(xattend: Xattend, tmp_path: Path) -> 
     (tmp_path / "r.toml").write_text('[data]\ntrain = "train.tsv"\nvalidation = "held.tsv"\n' + TINY)
     answer = xattend("check", tmp_path / "r.toml")
     assert answer.code == 2
-    assert f"problem: 2 rows: an empty side (first at {tmp_path / 'train.tsv'}:21)" in answer.lines
-    assert f"problem: 1 row: wrong number of columns (first at {tmp_path / 'train.tsv'}:22)" in answer.lines
+    at = answer.lines.index("problem: 2 rows: an empty side")
+    assert answer.lines[at + 1 : at + 3] == [f"  {tmp_path / 'train.tsv'}:{line}: the source side is empty" for line in (21, 23)]
+    at = answer.lines.index("problem: 1 row: wrong number of columns")
+    assert answer.lines[at + 1].startswith(f"  {tmp_path / 'train.tsv'}:22: ")
     assert "warning: 2 of 2 validation rows have a source side that is in train too" in answer.lines
     assert "1 of 2 target units of validation are unknown (50 %)" in answer.lines
     assert answer.err.count("\n") == 1

@@ -178,7 +178,9 @@ def test_a_bad_picture_stops_at_its_captions_line_or_is_skipped_and_counted(tmp_
     assert [data.splits["train"].texts(row) for row in range(6)] == rows
     (line,) = data.report.lines()
     assert line.startswith("2 rows skipped: ")
-    assert line.endswith(f"(first at {tmp_path / 'captions.tsv'}:7, {name})")
+    assert line.endswith(f"(first at {tmp_path / 'captions.tsv'}:7, {name}, then {tmp_path / 'captions.tsv'}:8, {name})")
+    for number, line in enumerate(data.report.lines(each=True)[1:], 7):
+        assert line.startswith(f"  {tmp_path / 'captions.tsv'}:{number}, {name}: ")
 
 
 def test_no_good_picture_at_all(tmp_path):

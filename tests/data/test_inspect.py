@@ -63,6 +63,16 @@ def test_report_round_trip():
     report.skip("r", "f", 3)
     assert Report.from_json(report.to_json()) == report
     assert report.lines() == ["n", "1 row skipped: r (first at f:3)", "warning: w"]
+    assert Report.from_json({**report.to_json(), "skipped": {"r": [1, "f:3"]}}) == report  # as it was written before
+
+
+def test_rows_are_named_one_by_one_and_none_is_dropped_unsaid():
+    report = Report()
+    for line in range(1, 151):
+        report.skip("r", "f", line, message=f"m{line}")
+    assert report.lines() == ["150 rows skipped: r (first at f:1, then f:2 and 148 more: xattend check names them)"]
+    counted, *each, rest = report.lines(each=True)
+    assert (counted, each[99], len(each), rest) == ("150 rows skipped: r", "  f:100: m100", 100, "  and 50 more")
 
 
 def test_nothing_to_see(tmp_path):

@@ -95,7 +95,7 @@ def test_a_wrong_row_is_placed_or_skipped_and_counted(tmp_path: Path, format: st
     assert fails(path, format=format).startswith(f"{path}:{line}: ")
     report = Report()
     assert pairs(path, format=format, bad_rows="skip", report=report) == 2 * pairs(text(tmp_path, "good.txt", good), format=format)
-    assert (report.skipped[reason].count, report.skipped[reason].first) == (1, f"{path}:{line}")
+    assert (report.skipped[reason].count, report.skipped[reason].places) == (1, [f"{path}:{line}"])
 
 
 def test_sides_of_a_layout_can_be_turned_round_or_picked(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_bad_row_stops_with_its_line_or_is_skipped_and_counted(tmp_path, name,
     assert message in said
     report = Report()
     assert pairs(str(path), bad_rows="skip", report=report) == [("a", "b"), ("x", "y")]
-    assert (report.skipped[reason].count, report.skipped[reason].first) == (1, f"{path}:2")
+    assert (report.skipped[reason].count, report.skipped[reason].places) == (1, [f"{path}:2"])
     assert report.lines() == [f"1 row skipped: {reason} (first at {path}:2)"]
 
 
@@ -142,9 +142,9 @@ def test_a_skipped_line_keeps_parallel_files_in_step(tmp_path):
     left, right = write(tmp_path, "l", b"a\nb\xff\nc\nd\n"), write(tmp_path, "r", b"1\n2\n\n4\n")
     report = Report()
     assert pairs({"source": str(left), "target": str(right)}, bad_rows="skip", report=report) == [("a", "1"), ("d", "4")]
-    assert {reason: s.first for reason, s in report.skipped.items()} == {
-        "not valid UTF-8": f"{left}:2",
-        "an empty side": f"{right}:3",
+    assert {reason: s.places for reason, s in report.skipped.items()} == {
+        "not valid UTF-8": [f"{left}:2"],
+        "an empty side": [f"{right}:3"],
     }
 
 

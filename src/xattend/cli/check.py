@@ -14,6 +14,7 @@ from xattend.errors import UserError
 if TYPE_CHECKING:
     from xattend.data.corpus import Data
     from xattend.data.fields.base import Field
+    from xattend.data.report import Skipped
     from xattend.recipe import Recipe
 
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 def command(recipe: str, overrides: tuple[str, ...], data_dir: Path | None) -> None:
     """Look for problems in RECIPE and its data, and estimate what training it takes.
 
-    All rows are read. Problems that would stop training are listed by kind, with the first place of each, and the exit
-    code is 2. Minutes and memory are measured on a few real updates, and are estimates.
+    All rows are read. Problems that would stop training are listed by kind, the first hundred rows of each with file,
+    line and what is wrong, and the exit code is 2. Minutes and memory are measured on a few real updates, and are estimates.
     """
     from xattend import recipe as recipes
 
@@ -35,8 +36,8 @@ def command(recipe: str, overrides: tuple[str, ...], data_dir: Path | None) -> N
     data, problems = _read(resolved, root, data_dir)
     _describe(data)
     if problems:
-        for line in problems:
-            click.echo(f"problem: {line}")
+        for reason, found in problems.items():
+            click.echo("\n".join([f"problem: {found.counted}: {reason}", *found.each()]))
         click.echo(
             f"xattend: {recipe}: {len(problems)} kind{'s' * (len(problems) > 1)} of bad rows would stop training: mend them, "
             "or set data.bad_rows = \"skip\"", err=True,
@@ -45,21 +46,19 @@ def command(recipe: str, overrides: tuple[str, ...], data_dir: Path | None) -> N
     _cost(resolved, data)
 
 
-def _read(recipe: Recipe, root: Path, data_dir: Path | None) -> tuple[Data, list[str]]:
+def _read(recipe: Recipe, root: Path, data_dir: Path | None) -> tuple[Data, dict[str, Skipped]]:
     """The data; if a bad row stops it, the data without bad rows, and what was wrong with those."""
     from xattend import job
     from xattend.recipe import Recipe
 
     try:
-        return job.open_data(recipe, root, data_dir), []
+        return job.open_data(recipe, root, data_dir), {}
     except UserError as first:
         if first.line is None or recipe.data.bad_rows == "skip":
             raise
         sections = {**recipe.sections, "data": {**recipe.sections["data"], "bad_rows": "skip"}}
         data = job.open_data(Recipe(sections, recipe.origin, recipe.text, recipe.overridden), root, data_dir)
-        problems = [
-            f"{s.count} row{'s' * (s.count > 1)}: {reason} (first at {s.first})" for reason, s in data.report.skipped.items()
-        ]
+        problems = dict(data.report.skipped)
         if not problems:  # it was not a bad row that stopped it
             raise first from None
         data.report.skipped.clear()
@@ -97,7 +96,7 @@ def _describe(data: Data) -> None:
             unknown, units = found.count(UNK), len(found)
             if units:
                 click.echo(f"{unknown} of {units} {side} units of validation are unknown ({100 * unknown / units:.2g} %)")
-    for line in data.report.lines():
+    for line in data.report.lines(each=True):
         if "units of validation are unknown" not in line:  # said above, even if there are none
             click.echo(line)
     if len(data.splits) > 1 and not any("in train too" in text for text in data.report.warnings):

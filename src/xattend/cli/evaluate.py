@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,7 @@ def command(
     for option, given in (("--columns", columns), ("--format", format)):
         if given is not None and file is None:
             raise UserError(f"{option} goes with --file")
+    from xattend.cli.progress import lines_of
     from xattend.cli.scores import questions, score_rows
     from xattend.report.table import table
 
@@ -74,17 +75,24 @@ def command(
     if variants and model.source is None:
         raise UserError("--variants needs a model that reads a source")
     variants = variants or (model.source is not None and model.source.media)
+    rows: Callable[[], Iterable[Row]]
+    of_file: _RowsOfFile | None = None
     if file:
         model = model.here()
-        rows, total = _rows_of_file(model, file, format, columns, data_dir)
+        rows = of_file = _RowsOfFile(model, file, format, columns, data_dir)
+        total = lines_of(file)
     else:
         rows, total = _rows_of_split(model, run, split or "validation", data_dir)
     scores = score_rows(model, rows, search, copy_unknown=copy_unknown, variants=variants, total=total)
     asked = questions(rows(), variants=True)[:show] if variants else questions(islice(rows(), show), variants=False)
     shown = list(model.predict_rows((one.row for one in asked), search, attention=model.looks, copy_unknown=copy_unknown))
     what = {"file": file} if file else {"split": split or "validation"}
+    for line in of_file.skipped if of_file is not None else []:
+        click.echo(f"xattend: {line}", err=True)
     if as_json:
         record = {"run": str(run), **({"with": list(map(str, others))} if others else {}), **what, **scores.to_json()}
+        if of_file is not None and of_file.count:
+            record["skipped_rows"] = of_file.count
         if show:
             record["examples"] = [
                 {"source": one.row.source, "text": found.text, **({"references": one.answers} if variants else {"reference": one.row.target})}
@@ -101,6 +109,8 @@ def command(
         click.echo(f"{scores.repeated} of them have the source of an earlier row: {what_now}")
     if scores.unknown:
         click.echo(f"{scores.unknown} target units are unknown to the model")
+    if scores.impossible:
+        click.echo(f"{scores.impossible} targets cannot be written by the model at all (more labels than frames?): left out of nll, perplexity and bits_per_character")
     if scores.cut:
         click.echo(f"{scores.cut} outputs were cut by the length limit")
 
@@ -130,14 +140,30 @@ def rows_of(split: Split) -> Iterable[Row]:
         yield Row(target, None, split.name, number + 1) if source is None else Row(source, target, split.name, number + 1)
 
 
-def _rows_of_file(
-    model: Model, file: str, format: str | None, columns: dict[str, int | str] | None, data_dir: Path | None
-) -> tuple[Callable[[], Iterable[Row]], int | None]:
-    from xattend.cli.progress import lines_of
-    from xattend.data.readers.base import open_reader
+class _RowsOfFile:
+    """A file's rows, as often as they are asked for; with a run whose recipe skips bad rows they are skipped here, too, and counted."""
 
-    needs_target = model.source is not None
-    return lambda: open_reader(file, columns, data_dir=data_dir, format=format, needs_target=needs_target), lines_of(file)
+    def __init__(self, model: Model, file: str, format: str | None, columns: dict[str, int | str] | None, data_dir: Path | None) -> None:
+        self.model, self.file, self.format, self.columns, self.data_dir = model, file, format, columns, data_dir
+        self.skipped: list[str] = []  # what was said of them, the last time
+        self.count = 0
+
+    def __call__(self) -> Iterator[Row]:
+        from xattend.data.readers.base import open_reader
+        from xattend.data.report import Report
+
+        report, source, bad_rows = Report(), self.model.source, self.model.recipe.data.bad_rows
+        read = open_reader(
+            self.file, self.columns, data_dir=self.data_dir, format=self.format, needs_target=source is not None, bad_rows=bad_rows, report=report,
+        )  # fmt: skip
+        for row in read:
+            wrong = None if source is None or bad_rows == "stop" else source.problem(row.source)
+            if wrong is None:
+                yield row
+            else:
+                report.skip("a source that cannot be read", row.file, row.line, row.source, wrong)
+        self.skipped = report.lines(each=True)
+        self.count = sum(one.count for one in report.skipped.values())
 
 
 def _show(one: Question, found: Prediction) -> None:

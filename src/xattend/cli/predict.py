@@ -91,6 +91,9 @@ def command(
     if copy_unknown or ((attention or figure is not None) and not model.system.glimpses):
         model.must_look("--copy-unknown" if copy_unknown else "--attention")
     rows = _texts(texts) if file is None else lines_to_read(file, columns)
+    bad: dict[int, str] = {}  # inputs that cannot be read, by number, if the run's recipe skips such
+    if file is not None and model.recipe.data.bad_rows == "skip":
+        rows = _blanked(model, rows, bad)
     asked = _asked(model, rows, must, must_file)
     looks = attention or figure is not None
     number = empty = cut = lacking = 0
@@ -102,6 +105,7 @@ def command(
             lacking += found is not None and bool(found.missing)
             if as_json:
                 record = _record(found, model.target, attention=attention, nbest=nbest, tokens=tokens, required=required)
+                record |= {"error": bad[number]} if number in bad else {}
                 click.echo(json.dumps(record, ensure_ascii=False))
             elif nbest is None:
                 click.echo("" if found is None else one_line(found.text))
@@ -110,6 +114,9 @@ def command(
                     click.echo(f"{number}\t{score:.6f}\t{one_line(text)}")
             if found is not None and looks:
                 draw(model, found, figure, shown=attention and not as_json)
+    for place, wrong in bad.items():
+        click.echo(f"xattend: input {place} cannot be read, and its output is empty: {wrong}", err=True)
+    empty -= len(bad)
     if empty:
         click.echo(f"xattend: {empty} of {number} inputs are empty, and so are their outputs", err=True)
     if cut:
@@ -201,6 +208,15 @@ def lines_to_read(file: str, columns: dict[str, int | str] | None) -> Iterator[R
         if isinstance(found, BadRow):
             raise UserError(found.message, file=path, line=number)
         yield Row(found.split("\t")[0], None, str(path), number)
+
+
+def _blanked(model: Model, rows: Iterator[Row], bad: dict[int, str]) -> Iterator[Row]:
+    """Rows, those that cannot be read as empty ones, and what is wrong with them."""
+    for number, row in enumerate(rows, 1):
+        wrong = None if model.source is None or model.source.blank(row.source) else model.source.problem(row.source)
+        if wrong is not None:
+            bad[number] = f"{row.file}:{row.line}: {wrong}"
+        yield row if wrong is None else row._replace(source="")
 
 
 def answers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def command(run: Path, file: str, columns: dict[str, int | str] | None, others: 
 
     model = options.load(run, others, (), beam=None, int8=int8).here()
     rows = open_reader(file, columns, needs_target=model.source is not None)
-    unknown = 0
+    unknown = impossible = 0
 
     def counted() -> Iterator[Row]:
         nonlocal unknown
@@ -44,13 +45,21 @@ def command(run: Path, file: str, columns: dict[str, int | str] | None, others: 
         for found in model.score_rows(counted(), tick=tick):
             count = len(found.tokens)
             spread = perplexity(-found.logprob, count)
+            impossible += math.isinf(found.logprob)
             if as_json:
                 line = {
-                    "logprob": found.logprob, "count": count, "perplexity": spread,
-                    "tokens": found.tokens, "token_logprobs": found.token_logprobs,
+                    "logprob": _finite(found.logprob), "count": count, "perplexity": _finite(spread),
+                    "tokens": found.tokens, "token_logprobs": [_finite(one) for one in found.token_logprobs],
                 }  # fmt: skip
                 click.echo(json.dumps(line, ensure_ascii=False))
             else:
                 click.echo(f"{found.logprob:.6f}\t{count}\t{spread:.6g}")
+    if impossible:
+        click.echo(f"xattend: {impossible} targets cannot be written by the model at all (-inf; null in JSON): more labels than frames?", err=True)
     if unknown:
         click.echo(f"xattend: {unknown} target units are unknown to the model: it scores <unk> in their place", err=True)
+
+
+def _finite(number: float) -> float | None:
+    """JSON has no word for infinity."""
+    return number if math.isfinite(number) else None

@@ -11,6 +11,7 @@ right words before them. Of stories whose rows name supporting facts, `facts_fou
 
 from __future__ import annotations
 
+import math
 import time
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -39,6 +40,7 @@ class Scores:
     repeated  rows whose source an earlier row has, too
     unknown   target units that the model's vocabulary does not have
     cut       outputs that the length limit cut
+    impossible  targets that the model cannot write at all, left out of the likelihood
     seconds   for decoding and scoring
     """
 
@@ -48,11 +50,12 @@ class Scores:
     unknown: int
     cut: int
     seconds: float
+    impossible: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return {
             **self.metrics, "rows": self.rows, "repeated_sources": self.repeated, "unknown_units": self.unknown, "cut": self.cut,
-            "seconds": round(self.seconds, 3),
+            "seconds": round(self.seconds, 3), **({"impossible": self.impossible} if self.impossible else {}),
         }  # fmt: skip
 
 
@@ -139,22 +142,29 @@ def score_rows(
                 if gold and found.trace is not None:
                     looks = looks.and_also(looked_at(found.trace.weights_THS[0], gold))
                 cut += not found.finished
-    nll, tokens, characters, unknown, count = 0.0, 0, 0, 0, 0
+    nll, tokens, characters, unknown, count, impossible = 0.0, 0, 0, 0, 0, 0
     sources: set[str] = set()
     with progress("scoring", total) as tick:
         for row, score in zip(rows(), model.score_rows(rows(), tick=tick), strict=True):
             text = one_side(row)
-            nll, tokens, count = nll - score.logprob, tokens + len(score.token_logprobs), count + 1
-            characters += len(model.target.normalise(text))
+            count += 1
+            if math.isinf(score.logprob):
+                impossible += 1
+            else:
+                nll, tokens = nll - score.logprob, tokens + len(score.token_logprobs)
+                characters += len(model.target.normalise(text))
             unknown += model.target.encode(text).count(UNK)
             sources.add(_source(row))
     metrics = score_all(outputs, references) if outputs else {}
     if not model.system.writes:  # a picture's bound in nats: there are no tokens
         return Scores({"nll": nll / tokens}, count, count - len(sources), 0, 0, time.monotonic() - began)
-    metrics |= {"nll": nll / tokens, "perplexity": perplexity(nll, tokens), "bits_per_character": bits_per_character(nll, characters)}
+    metrics |= dict.fromkeys(("nll", "perplexity", "bits_per_character"), math.inf)
+    if tokens:
+        metrics |= {"nll": nll / tokens, "perplexity": perplexity(nll, tokens), "bits_per_character": bits_per_character(nll, characters)}
     if (pointed := pointing(model, rows())) is not None:
         metrics["pointing"] = pointed
     if looks.facts:
         metrics |= looks.shares()
     repeated = 0 if model.source is None else count - len(sources)
-    return Scores(metrics, count, repeated, unknown, cut, time.monotonic() - began)
+    return Scores(metrics, count, repeated, unknown, cut, time.monotonic() - began, impossible)
+

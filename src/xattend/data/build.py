@@ -97,7 +97,7 @@ class Build:
             except BadRow as bad:
                 if self.wanted.settings.bad_rows == "stop":
                     raise UserError(bad.message, file=row.file, line=row.line) from None
-                self.report.skip(bad.reason, row.file, row.line, text)
+                self.report.skip(bad.reason, row.file, row.line, text, bad.message)
                 return False
         return True
 

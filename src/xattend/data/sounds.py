@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,10 @@ from xattend.data.readers.lines import BadRow
 Samples = np.ndarray[Any, np.dtype[np.float32]]
 Features = np.ndarray[Any, np.dtype[np.float32]]  # [frames, width]
 ZEROS = 16  # crossings of the sinc to either side
+MOST_TAPS = 1 << 20  # of all filters from one rate to another, if they are kept
+BLOCK = 4096  # outputs that are made together if they are not
+ENDLESS = 1 << 40  # samples: what libsndfile says of a FLAC that does not say
+AGAIN = "record or export it again, or take the row out"
 HUGE = 1e4  # a feature further from zero than this is no feature
 
 
@@ -61,13 +66,20 @@ def header(path: Path, max_seconds: float) -> Header:
             found = Header(int(sound.samplerate), int(sound.channels), int(sound.frames))
             kind = str(sound.format)
     except (RuntimeError, OSError, TypeError) as error:
+        with path.open("rb") as stream:
+            if stream.read(4) in (b"OggS", b"fLaC"):  # it begins as one
+                raise _cut_off(path, str(error)) from None
         raise BadRow("not a sound", f"{path}: not a sound, or of a kind that is not read (read are WAV, FLAC, Ogg): {error}") from None
-    if found.samples <= 0:
-        raise BadRow("a sound without samples", f"{path}: there is no sample in it")
     if kind in ("WAV", "WAVEX"):
         _whole_wav(path, size)
-    if kind == "OGG":
+    elif kind == "OGG":
         _whole_ogg(path, size)
+    elif kind != "FLAC":  # of others nobody checks whether all that is promised is there
+        raise BadRow("not a sound", f"{path}: {kind} is not read: convert it to WAV, FLAC or Ogg")
+    if found.samples >= ENDLESS:
+        raise BadRow("a sound of unknown length", f"{path}: its header does not say how long it is: write it again with a whole header (flac -d, then flac)")
+    if found.samples <= 0:
+        raise BadRow("a sound without samples", f"{path}: there is no sample in it: {AGAIN}")
     if found.samples > max_seconds * found.rate:
         seconds = found.samples / found.rate
         said = f"{seconds:.1f} seconds, more than max_seconds = {max_seconds:g}: cut it, or raise max_seconds if you trust it"
@@ -85,7 +97,7 @@ def read(path: Path, rate: int, max_seconds: float) -> Samples:
     if len(samples_NC) < promised.samples:
         raise _cut_off(path, f"{promised.samples} samples are announced, and {len(samples_NC)} are there")
     if not np.isfinite(samples_NC).all():
-        raise BadRow("a sound with samples that are no numbers", f"{path}: some of its samples are no numbers (NaN or infinite)")
+        raise BadRow("a sound with samples that are no numbers", f"{path}: some of its samples are no numbers (NaN or infinite): {AGAIN}")
     return resampled(samples_NC.mean(axis=1), promised.rate, rate)
 
 
@@ -97,16 +109,42 @@ def resampled(samples: Samples, old: int, new: int) -> Samples:
 
     common = math.gcd(old, new)
     old, new = old // common, new // common
-    cut = 0.475 * min(1.0, new / old)  # a little below half the lower rate, in cycles a sample of the old one
-    reach = math.ceil(ZEROS / (2 * cut))
-    # output n lies at input n old / new: `new` filters take turns, each over `old` inputs further
-    at_PW = np.arange(-reach, reach + old) - np.arange(new)[:, None] * old / new
-    window_PW = np.where(np.abs(at_PW) <= reach, np.cos(at_PW * math.pi / 2 / reach) ** 2, 0.0)
-    filters_PW = (2 * cut * np.sinc(2 * cut * at_PW) * window_PW).astype(np.float32)
-    padded = np.pad(samples, (reach, reach + old))
-    found = torch.nn.functional.conv1d(torch.from_numpy(padded)[None, None], torch.from_numpy(filters_PW)[:, None], stride=old)
-    turned: Samples = found[0].T.reshape(-1)[: -(-len(samples) * new // old)].numpy()
+    _, reach = _sinc(old, new)
+    length, padded = -(-len(samples) * new // old), np.pad(samples, (reach, reach + old))
+    if new * (old + 2 * reach) > MOST_TAPS:  # rates with next to nothing in common, such as 44101 and 16000: filters for each output
+        return np.concatenate([_at(padded, range(first, min(first + BLOCK, length)), old, new) for first in range(0, length, BLOCK)])
+    filters_PW = torch.from_numpy(_filters(old, new))
+    found = torch.nn.functional.conv1d(torch.from_numpy(padded)[None, None], filters_PW[:, None], stride=old)
+    turned: Samples = found[0].T.reshape(-1)[:length].numpy()
     return turned
+
+
+def _sinc(old: int, new: int) -> tuple[float, int]:
+    """Where it cuts, a little below half the lower rate, in cycles a sample of the old one; and how far it reaches."""
+    cut = 0.475 * min(1.0, new / old)
+    return cut, math.ceil(ZEROS / (2 * cut))
+
+
+def _taps(at_NW: Any, cut: float, reach: int) -> Samples:
+    window_NW = np.where(np.abs(at_NW) <= reach, np.cos(at_NW * math.pi / 2 / reach) ** 2, 0.0)
+    found: Samples = (2 * cut * np.sinc(2 * cut * at_NW) * window_NW).astype(np.float32)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _filters(old: int, new: int) -> Samples:
+    """Output n lies at input n old / new: `new` filters take turns, each over `old` inputs further."""
+    cut, reach = _sinc(old, new)
+    return _taps(np.arange(-reach, reach + old) - np.arange(new)[:, None] * old / new, cut, reach)
+
+
+def _at(padded: Samples, outputs: range, old: int, new: int) -> Samples:
+    """Some outputs, each by a filter of its own."""
+    cut, reach = _sinc(old, new)
+    whole_N, part_N = np.divmod(np.arange(outputs.start, outputs.stop) * old, new)
+    filters_NW = _taps(np.arange(-reach, reach + 2) - part_N[:, None] / new, cut, reach)
+    found: Samples = (padded[whole_N[:, None] + np.arange(2 * reach + 2)] * filters_NW).sum(axis=1)
+    return found
 
 
 def features(path: Path, width: int, max_frames: int) -> Features:
@@ -116,7 +154,7 @@ def features(path: Path, width: int, max_frames: int) -> Features:
     if found.ndim != 2 or found.shape[1] != width:
         raise BadRow("features of another width", f"{path}: features of shape {found.shape}, and [frames, {width}] is read: set 'size'")
     if not len(found):
-        raise BadRow("a sound without samples", f"{path}: there is no frame in it")
+        raise BadRow("a sound without samples", f"{path}: there is no frame in it: compute it again, or take the row out")
     if not np.isfinite(found).all() or np.abs(found).max() > HUGE:
         raise BadRow("features that are no numbers", f"{path}: some of its features are no numbers, or beyond {HUGE:g}: is it of another byte order?")
     return found
@@ -174,10 +212,11 @@ def _cut_off(path: Path, why: str) -> BadRow:
 def _whole_wav(path: Path, size: int) -> None:
     """libsndfile reads what is there and says nothing; the header says what should be."""
     with path.open("rb") as stream:
+        order = ">" if stream.read(4) == b"RIFX" else "<"
         place = 12
         while place + 8 <= size:
             stream.seek(place)
-            name, length = struct.unpack("<4sI", stream.read(8))
+            name, length = struct.unpack(f"{order}4sI", stream.read(8))
             if name == b"data":
                 if place + 8 + length > size and length != 0xFFFFFFFF:  # streamed files have no length
                     raise _cut_off(path, f"{length} bytes of sound are announced, and {size - place - 8} are there")

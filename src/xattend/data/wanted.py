@@ -133,7 +133,8 @@ class Wanted:
         found = Places.of(self.settings.folder, self.root, self.data_dir, features)
         if self.settings.folder is not None and not found.folders[0].is_dir():
             where = " and not ".join(map(str, found.folders))
-            raise self.recipe.mistake("data", "folder", f"no such folder: not {where}")
+            sets = "" if len(found.bases) > 1 else ": give --data DIR, or set XATTEND_DATA, if it is of a data set"
+            raise self.recipe.mistake("data", "folder", f"no such folder: not {where}{sets}")
         return found
 
     def check_space(self) -> None:

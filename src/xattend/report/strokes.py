@@ -82,7 +82,7 @@ def svg(points_T3: Points, *, weights_TS: Points | None = None, text: list[str] 
 def _window(weights_TS: Points, text: list[str], width: float, top: float) -> list[str]:
     """A line a character; steps are squeezed into the width of the strokes."""
     found = [f'<g font-family="monospace" font-size="{LINE - 2}">']
-    column = (width - 3 * MARGIN) / len(weights_TS)
+    column = max(width - 3 * MARGIN, 1) / len(weights_TS)  # of a drawing hardly wider than its margins, too
     for place, character in enumerate(text):
         y = top + LINE * place
         found.append(f'<text x="2" y="{y + LINE - 3:g}">{escape("␣" if character == " " else character)}</text>')

@@ -39,6 +39,15 @@ def places(grid: tuple[int, ...]) -> list[str]:
     return [",".join(map(str, place)) for place in itertools.product(*(range(size) for size in grid))]
 
 
+def heard(names: list[str] | None, positions: int) -> list[str]:
+    """What to call the positions of a row whose encoder may have more or fewer than there are units: by the units that lie there.
+
+    >>> heard(["a", "b"], 4), heard(None, 2)
+    (['a', 'a', 'b', 'b'], ['0', '1'])
+    """
+    return places((positions,)) if names is None else [names[min(at * len(names) // positions, len(names) - 1)] for at in range(positions)]
+
+
 def token_scores(logits_BTV: Tensor, target: Padded) -> list[list[float]]:
     """Log-probability of each token of each target, EOS included."""
     logs_BTV = logits_BTV.float().log_softmax(dim=-1)

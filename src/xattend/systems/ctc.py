@@ -23,7 +23,7 @@ from xattend.layers.dropout import Dropout
 from xattend.objectives.base import as_loss
 from xattend.registry import register
 from xattend.search.base import Search
-from xattend.systems.answers import places, prediction
+from xattend.systems.answers import heard, prediction
 from xattend.systems.base import System
 from xattend.systems.parts import Parts
 from xattend.types import BOS, EOS, Batch, Loss, Memory, Prediction, Trace
@@ -76,7 +76,7 @@ class CTC(System):
         answers = []
         for row, hypotheses in enumerate(found):
             frames = int(memory.mask_BS[row].sum())
-            tokens = places((frames,)) if names is None else [names[row][min(at * len(names[row]) // max(frames, 1), len(names[row]) - 1)] for at in range(frames)]
+            tokens = heard(None if names is None else names[row], frames)
             one = prediction(hypotheses, self.target, tokens, (frames,))
             if attention:
                 best = hypotheses[0]

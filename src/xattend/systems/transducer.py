@@ -28,7 +28,7 @@ from xattend.layers.dropout import Dropout
 from xattend.objectives.base import as_loss
 from xattend.registry import Named, register
 from xattend.search.base import Search
-from xattend.systems.answers import places, prediction, token_scores
+from xattend.systems.answers import heard, prediction, token_scores
 from xattend.systems.base import System
 from xattend.systems.parts import Parts
 from xattend.types import BOS, EOS, Batch, Loss, Memory, Padded, Prediction, State, Step, Trace
@@ -131,17 +131,19 @@ class Transducer(System):
         assert batch.source is not None
         memory = self.read(batch)
         found = search.search(self.joint, memory)
+        names = self.source.names(batch.source)
         answers = []
         for row, hypotheses in enumerate(found):
             frames = int(memory.mask_BS[row].sum())
-            one = prediction(hypotheses, self.target, places((frames,)), (frames,))
+            tokens = heard(None if names is None else names[row], frames)
+            one = prediction(hypotheses, self.target, tokens, (frames,))
             if attention:
                 best = hypotheses[0]
                 ids = torch.tensor([[BOS, *best.tokens, EOS]])
                 weights_UT = self._said(memory.take(torch.tensor([row])), Padded(ids, torch.ones_like(ids, dtype=torch.bool)))[0][:, :frames]
                 weights_UT = weights_UT if best.finished else weights_UT[:-1]
                 written = self.target.symbols([*best.tokens, EOS] if best.finished else best.tokens)
-                one = replace(one, trace=Trace(places((frames,)), written, weights_UT[:, None].numpy(), (frames,)))
+                one = replace(one, trace=Trace(tokens, written, weights_UT[:, None].numpy(), (frames,)))
             answers.append(one)
         return answers
 

@@ -96,6 +96,10 @@ class Field:
         """How long a row is when rows of like length are put together."""
         return len(ids)
 
+    def problem(self, text: str) -> str | None:
+        """Why a text of no split cannot be read; None if it can. Text always can; a file that it names may be damaged."""
+        return None
+
     def extent(self, text: str) -> int:
         """How long a source of no split is, before it is read: those of like extent are answered together. Characters are a good enough measure."""
         return len(text)

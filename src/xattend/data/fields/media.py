@@ -223,6 +223,15 @@ class Media(Field):
         self._finish_into(records, waiting)
         return padded([records[text] for text in texts])
 
+    def problem(self, text: str) -> str | None:
+        try:
+            item = self.look(text)
+            if not self.store.intact(item.key()):
+                self.decode_item(item)
+        except BadRow as bad:
+            return bad.message
+        return None
+
     def shown(self, text: str) -> Frame:
         """What the model sees of what a text names, for drawing where it looked: [height, width, 3], of a film [frames, height, width, 3]."""
         try:

@@ -42,7 +42,7 @@ from xattend.errors import UserError
 from xattend.registry import register
 from xattend.types import Padded, Space, first_of
 
-VERSION = 2  # of how features are computed
+VERSION = 3  # of how features are computed
 SHORTEST = 0.02  # seconds
 Kind = Literal["log-mel", "mfcc", "given"]
 SIZES = {"log-mel": BANDS, "mfcc": 13, "given": 13}
@@ -70,6 +70,10 @@ def padded(sounds_BTD: Sequence[Frames]) -> Padded:
     lengths_B = torch.tensor([len(sound) for sound in sounds_BTD])
     values_BSD = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(np.ascontiguousarray(sound)) for sound in sounds_BTD], batch_first=True)
     return Padded(values_BSD, torch.arange(values_BSD.shape[1]) < lengths_B[:, None])
+
+
+def _called(item: Item) -> str:
+    return str(item.path or (", ".join(map(str, item.files)) if item.files else "the sound"))
 
 
 @register("field", "sound")
@@ -174,8 +178,12 @@ class Sound(Media):
         found = self._find(name) if name else None
         if found is None:
             where = " and not ".join(str(folder / name) for folder in dict.fromkeys(self.places.folders))
-            raise BadRow("a sound that is not there", f"no such sound: not {where} (data.folder says where sounds lie)")
+            raise BadRow("a sound that is not there", f"no such sound: not {where} ({self._where()})")
         return found
+
+    def _where(self) -> str:
+        sets = "" if len(self.places.bases) > 1 else "give --data DIR, or set XATTEND_DATA, if it is of a data set; "
+        return f"{sets}data.folder says where sounds of your own lie"
 
     def samples(self, item: Item) -> sounds.Samples:
         """What is heard, at the field's rate."""
@@ -196,8 +204,11 @@ class Sound(Media):
         else:
             samples = self.samples(item)
             if len(samples) < SHORTEST * self.rate:
-                raise BadRow("a sound too short", f"{item.path or 'the sound'}: {len(samples)} samples: too short to hear anything")
+                raise BadRow("a sound too short", f"{_called(item)}: {len(samples)} samples: too short to hear anything: {sounds.AGAIN}")
             frames_TD = self.spectrum.logmel(samples) if self.features == "log-mel" else self.spectrum.mfcc(samples, self.size)
+            if not np.isfinite(frames_TD.astype(np.float16)).all():
+                said = f"its samples are far too large (up to {float(np.abs(samples).max()):.0e}, and 1 is full scale): is it of another byte order?"
+                raise BadRow("a sound with samples that are no numbers", f"{_called(item)}: {said}")
         return frames_TD.astype(np.float16)
 
     def finish(self, decoded: Sequence[Array]) -> Any:
@@ -244,13 +255,10 @@ class Sound(Media):
             return self.decode_item(item), key
 
     def extent(self, text: str) -> int:
-        """In frames, as headers have it: a name says nothing. A bad sound is found when it is read."""
+        """In frames, as headers have it: a name says nothing. A BadRow if they say that it cannot be read."""
         if self.features == "given" or text.partition(":")[0] in registry.names("task"):
             return len(text)
-        try:
-            heads = [sounds.header(self._found(name), self.max_seconds) for name in ([text] if self._find(text) else text.split("+"))]
-        except BadRow:
-            return len(text)
+        heads = [sounds.header(self._found(name), self.max_seconds) for name in ([text] if self._find(text) else text.split("+"))]
         return round(sum(head.samples / head.rate for head in heads) / self.hop)
 
     def seconds(self, text: str) -> float:

@@ -86,7 +86,7 @@ class Reader:
             if bad is not None:
                 if not self.skip_bad:
                     raise UserError(bad.message, file=bad.file or file, line=line)
-                self.report.skip(bad.reason, bad.file or str(file), line)
+                self.report.skip(bad.reason, bad.file or str(file), line, message=bad.message)
             elif not isinstance(found, BadRow):
                 good += 1
                 yield Row(*found, str(file), line)
