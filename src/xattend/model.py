@@ -31,6 +31,7 @@ from xattend.answer import answer as answered
 from xattend.attention.none import NoAttention
 from xattend.data.corpus import encode_rows
 from xattend.data.fields.base import Field
+from xattend.data.fields.story import Story
 from xattend.data.named import Places
 from xattend.data.readers.base import Row
 from xattend.editing import edit_model
@@ -210,7 +211,7 @@ class Model:
         def answer(of: list[Row], _: list[None]) -> list[Score]:
             batch = self._batch(of)
             assert batch.target is not None
-            names = [self.target.symbols(ids[1:length]) for ids, length in _ids(batch.target)]
+            names = [list(self.system.terms) or self.target.symbols(ids[1:length]) for ids, length in _ids(batch.target)]
             logs = self.system.score(batch)
             if self.others:
                 every = [logs, *[other.system.score(other._batch(of)) for other in self.others]]
@@ -227,6 +228,8 @@ class Model:
             raise UserError("aligning takes one model, not an ensemble")
         if self.source is not None and self.source.media:
             raise UserError("aligning links words, and this model reads pictures: predict --attention shows where it looked")
+        if isinstance(self.source, Story):
+            raise UserError("aligning links words, and this model reads whole sentences: predict --attention shows which it looked at")
 
         def answer(of: list[Row], _: list[None]) -> list[Aligned]:
             batch = self._batch(of)
@@ -287,8 +290,9 @@ class Model:
     def must_look(self, what: str) -> None:
         """A UserError unless it does."""
         if not self.looks:
-            kind = self.recipe.part("attention")[0] if "attention" in self.recipe.sections else None
-            has = "it reads no source" if kind is None else f"attention '{kind}' looks nowhere"
+            system, attention = self.recipe.part("system")[0], "attention" in self.recipe.sections
+            has = f"its attention '{self.recipe.part('attention')[0]}' looks nowhere" if attention else f"its system '{system}' has no attention to them"
+            has = "it reads no source" if self.source is None else has
             raise UserError(f"{what} needs a model that looks at source positions, and {has}")
 
     @property

@@ -26,6 +26,7 @@ import pydantic
 
 from xattend.errors import UserError, suggestion
 
+FEW = 6  # parts that a message names
 ROOMS = {
     "cell": "xattend.cells",
     "glimpse": "xattend.glimpses",
@@ -132,13 +133,19 @@ def settings(part: type) -> dict[str, Setting]:
     return found
 
 
+def _elsewhere(kind: str, name: str, key: str) -> str:
+    """Which parts of the kind have such a setting."""
+    having = [other for other in names(kind) if other != name and key in settings(find(kind, other))]
+    return f" ('{key}' belongs to {kind} {', '.join(having)})" if 0 < len(having) <= FEW else ""
+
+
 def validate(kind: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """`given` checked against the part's schema, with every default filled in. Raises KeyedError for the first mistake."""
     part = find(kind, name)
     known = settings(part)
     for key in given:
         if key not in known:
-            raise KeyedError(key, f"{kind} '{name}' has no setting '{key}': {suggestion(key, known)}")
+            raise KeyedError(key, f"{kind} '{name}' has no setting '{key}': {suggestion(key, known)}{_elsewhere(kind, name, key)}")
     fields: dict[str, Any] = {
         s.name: (s.type, ... if s.required else s.default) for s in known.values()
     }

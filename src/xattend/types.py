@@ -80,6 +80,12 @@ class Padded(NamedTuple):
     def lengths_B(self) -> Tensor:
         return self.mask_BS.sum(dim=1)
 
+    def picture(self) -> Tensor:
+        """values_BCHW of sources that are one picture each. A film is not cut to its first frame."""
+        if self.values.shape[1] != 1:
+            raise UserError(f"this system reads one picture a row, and these are films of {self.values.shape[1]} frames: choose an encoder of films, or data.source.kind = \"image\"")
+        return self.values[:, 0]
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -278,7 +284,8 @@ class Trace:
     modes                          weights_THS of the same target with attention sampled or argmax, by name
     edits                          what was forced: prefix, rows, masked
     boxes_TK4                      windows into the picture that each step looked through: left, top, right, bottom, as shares of it; `kind` is then
-                                   "glimpse", or "canvas" if the model paints: pixels has its canvas after each step, [steps, height, width, 3]
+                                   "glimpse", or "canvas" if the model paints: pixels has its canvas after each step, [steps, height, width, 3];
+                                   or "picture": then box k is the window of source position k, alike at every step
     contents_TNM, usage_TN         of a machine with a memory (kind "machine"): what its slots held after each step, and how full they were
     seen                           what was looked at, [height, width, 3], if pixels has the canvas
     seconds                        of a sound (kind "sound"), how long it lasts; pixels has its spectrogram, low bands below

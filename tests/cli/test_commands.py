@@ -11,7 +11,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
+from PIL import Image
 
 from tests.cli.conftest import COPY, TINY, WORDS, Xattend
 from xattend import recipe as recipes
@@ -88,6 +91,29 @@ def test_init_writes_a_recipe_that_trains(xattend: Xattend, tmp_path: Path, monk
     trained = xattend("train", "names.toml", "-s", "training.steps=1", "--out", "run")
     assert trained.code == 0, trained.err
     assert xattend("evaluate", "run", "--split", "test", "--beam", "1").code == 0
+
+
+@pytest.mark.parametrize(("name", "target", "kind", "metric"), [
+    ("media/{n}.wav", "{m}", "sound", "cer"), ("media/{n}.png", "a picture of {m} things", "image", "bleu-4"), ("media/{n}.png", "no{m}", "image", "cer"),
+    ("Ada walked to the cellar. Boris saw {n} things. Where is Ada? #1", "cellar", "story", "exact"),
+], ids=["sounds", "captions", "words", "stories"])  # fmt: skip
+def test_init_knows_rows_that_name_files_or_tell_stories(
+    xattend: Xattend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, target: str, kind: str, metric: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "media").mkdir()
+    for number in range(24):
+        soundfile.write(tmp_path / "media" / f"{number}.wav", 0.3 * np.sin(np.arange(2400) * (0.1 + 0.02 * number)), 8000)
+        Image.new("RGB", (40, 30), (number * 8, 0, 99)).save(tmp_path / "media" / f"{number}.png")
+    (tmp_path / "rows.tsv").write_text("".join(f"{name}\t{target}\n".format(n=number, m=number % 5) for number in range(24)))
+    said = xattend("init", "rows.tsv", "--out", "made/r.toml")
+    assert said.code == 0, said.err
+    data = tomllib.loads((tmp_path / "made" / "r.toml").read_text())["data"]
+    assert (data["source"]["kind"], data.get("folder")) == (kind, None if kind == "story" else "..")
+    assert data["source"].get("rate") == (8000 if kind == "sound" else None)
+    assert f"goes by {metric}" in said.out
+    trained = xattend("train", "made/r.toml", "-s", "training.steps=1", "--out", "run")
+    assert trained.code == 0, trained.err
 
 
 def test_init_elsewhere_and_overwriting(xattend: Xattend, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from PIL import Image
@@ -14,11 +15,14 @@ from xattend import job, recipe
 from xattend.data.fields.placed import Placed
 from xattend.model import Model
 from xattend.report import canvas, windows
+from xattend.report.complete import complete
+from xattend.report.trace_json import read_trace, trace_to_json
 from xattend.reproductions.draw import parts
 from xattend.trial import Trial
 
 FEW = ["data.task.rows=40", "training.epochs=", "training.steps=2", "training.validate_every=2", "training.validate_rows=8", "system.size=16"]
 PICTURE = "digits:3 serif 20000001"
+SCENE = "scenes:purple circle 40 10 8;yellow square 26 37 5"
 SMALL = {"ram": ["ram-cluttered", "system.inner=16", "system.looks=3"], "draw": ["draw", "system.steps=3", "system.code=4"]}
 
 
@@ -26,6 +30,9 @@ SMALL = {"ram": ["ram-cluttered", "system.inner=16", "system.looks=3"], "draw": 
 def looking(runs: Path) -> Path:
     for name, (shipped, *more) in SMALL.items():
         job.start(shipped, out=runs / "looking" / name, overrides=[*FEW, *more])
+    few = ["data.task.rows=40", "training.epochs=", "training.steps=2", "training.validate_every=2", "training.validate_rows=8"]
+    small = ["encoder.kind=glimpses", "encoder.looks=3", "encoder.size=16", "encoder.inner=16", "decoder.size=16", "decoder.embedding=8", "search.max_length=5"]
+    job.start("caption", out=runs / "looking" / "caption", overrides=[*few, *small])
     return runs / "looking"
 
 
@@ -53,14 +60,42 @@ def test_windows_in_words_and_as_json(looking: Path, xattend: Xattend) -> None:
 
 
 def test_an_svg_is_refused_and_so_is_a_film_of_a_matrix(looking: Path, copy_run: Path, tmp_path: Path, xattend: Xattend) -> None:
-    assert ".gif for a film" in xattend("predict", looking / "ram", PICTURE, "--attention", tmp_path / "out.svg").err
-    assert "not through windows" in xattend("predict", copy_run, "a b", "--attention", tmp_path / "out.gif").err
+    assert "drawn as .png or .gif" in xattend("predict", looking / "ram", PICTURE, "--attention", tmp_path / "out.svg").err
+    assert "not through windows, and is drawn as .svg or .png" in xattend("predict", copy_run, "a b", "--attention", tmp_path / "out.gif").err
+    assert not list(tmp_path.iterdir())
+
+
+def test_both_windows_of_a_model_that_paints_are_listed(looking: Path, xattend: Xattend) -> None:
+    lines = xattend("predict", looking / "draw", PICTURE, "--attention").lines
+    assert [line.split()[:2] for line in lines[1:]] == [[str(step), name] for step in (1, 2, 3) for name in ("read", "write")]
+
+
+def test_words_over_looks(looking: Path, tmp_path: Path, xattend: Xattend) -> None:
+    """A captioner that looks first: the matrix of words and looks, and where these were."""
+    told = xattend("predict", looking / "caption", SCENE, "--attention").lines
+    assert told[1].split() == ["1", "2", "3"]
+    assert [line.split()[:3] for line in told[-3:]] == [["look", str(look), "across"] for look in (1, 2, 3)]
+    found = json.loads(xattend("predict", looking / "caption", SCENE, "--attention", "--json").out)
+    assert np.shape(found["boxes"]) == (len(found["tokens"]), 3, 4)
+    assert np.shape(found["attention"]) == (len(found["tokens"]), 3)
+    for ending in ("png", "gif", "svg"):
+        assert xattend("predict", looking / "caption", SCENE, "--attention", tmp_path / f"out.{ending}").code == 0
+    with Image.open(tmp_path / "out.gif") as film:
+        assert film.n_frames > 1  # type: ignore[attr-defined]  # frames that are the same are put together
+    assert "<title>1 → " in (tmp_path / "out.svg").read_text()
+    model = Model.load(looking / "caption")
+    trace = complete(model, model.predict(SCENE, attention=True), SCENE)
+    assert (trace.kind, len(trace.logprobs)) == ("picture", len(found["tokens"]))
+    again = read_trace(trace_to_json(trace))
+    assert np.array_equal(again.boxes_TK4, trace.boxes_TK4)  # type: ignore[arg-type]
 
 
 def test_draw_is_evaluated_in_nats(looking: Path, xattend: Xattend) -> None:
     found = json.loads(xattend("evaluate", looking / "draw", "--split", "test", "--json").out)
     assert 100 < found["nll"] < 1000
     assert "bleu" not in found
+    assert found["picture"] + found["code"] == pytest.approx(found["nll"], rel=1e-6)
+    assert min(found["picture"], found["code"]) > 0
     again = json.loads(xattend("evaluate", looking / "draw", "--split", "test", "--json").out)
     assert again["nll"] == found["nll"]  # its noise is the pictures' own
     trial = Trial("draw", "draw", (*FEW, *SMALL["draw"][1:]), looking / "draw")

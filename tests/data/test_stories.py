@@ -46,7 +46,9 @@ def test_a_batch_has_sentences_question_and_facts() -> None:
     assert batch.beside.beside is not None
     assert batch.beside.beside.values.tolist() == [[0], [PAD]]
     assert batch.beside.beside.mask_BS.tolist() == [[True], [False]]
-    assert story.names(batch) == [["ada walked to the cellar", "boris took the lamp"], ["ada walked"]]
+    assert story.names(batch) == [["Ada walked to the cellar.", "Boris took the lamp."], ["Ada walked."]]
+    of_a_split = story.collate([np.array(story.encode(TEXT), np.int32)])
+    assert story.names(of_a_split) == [["ada walked to the cellar", "boris took the lamp"]]
 
 
 def test_marks_of_facts_are_not_words() -> None:
@@ -63,19 +65,50 @@ def test_the_last_sentences_are_kept_facts_are_renumbered_and_cuts_are_said() ->
     assert story.notes() == ["1 of 2 stories are longer than last = 2 sentences: those before are not read"]
 
 
-@pytest.mark.parametrize("text", ["Where is Ada?", "Ada fell. ?", "Ada fell. Who fell? #2", "Ada fell. Who fell? #0"])
-def test_a_row_that_is_no_story_is_placed(text: str) -> None:
-    with pytest.raises(UserError) as error:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Where is Ada?", "it has one sentence alone"), ("  ", "there is nothing in it"), ("Ada fell. ?", "has no words"),
+        ("Ada fell. Who fell? #2", "#2 names"), ("Ada fell. Who fell? #0", "#0 names"),
+        ("Ada fell. Boris sat.", "end it with '?' ('Boris sat.' does not)"), ("Ada fell. Boris sat. #1", "end it with '?'"), ("Ada fell. Boris sat", "end it with '?'"),
+    ],
+)  # fmt: skip
+def test_a_row_that_is_no_story_is_placed(text: str, said: str) -> None:
+    with pytest.raises(UserError, match=re.escape(said)) as error:
         field().read([TEXT, text], [Row(TEXT, None, "rows.tsv", 1), Row(text, None, "rows.tsv", 2)])
     assert str(error.value).startswith("rows.tsv:2: ")
     with pytest.raises(BadRow):
         Story().take(text)
 
 
+def test_a_question_may_end_in_other_marks_too() -> None:
+    for question in ('Did Ada say "no?"', "Did Ada fall?!", "Did Ada fall\uff1f", "\u0623\u064a\u0646 Ada\u061f"):
+        field().check(f"Ada fell. {question} #1")
+
+
+def test_sentences_of_ones_own_are_called_as_they_were_typed() -> None:
+    story, typed = field(last=1), "Ada fell. Zebulon, 'the  Great', took Boris!  Where is Zebulon? #2"
+    batch = story.read([typed, TEXT])
+    assert story.names(batch) == [["Zebulon, 'the Great', took Boris!"], ["Boris took the lamp."]]
+    assert story.unknown(typed) == ["Zebulon", "Great", "Zebulon"]
+    assert story.unknown(TEXT) == []
+    turns = Turns()
+    turns.fit(["hello | how are you ?"])
+    assert turns.names(turns.read(["hello  Ada | how ?"])) == [["hello Ada", "how ?"]]
+    assert turns.unknown("hello Ada | how ?") == ["Ada"]
+
+
 def test_lengths_are_coarse() -> None:
     story = field()
     lengths = [story.length(story.encode(" ".join(["Ada walked."] * count + ["Where is Ada?"]))) for count in (1, 16, 17, 33)]
     assert lengths == [16, 16, 32, 64]
+
+
+def test_rows_to_train_on_end_with_a_question() -> None:
+    story = Story()
+    for about in KINDS:
+        for source, _ in Stories(about=about, rows=50).splits()["train"]:  # type: ignore[arg-type]
+            story.take(source)
 
 
 def test_turns_are_sentences_without_a_question() -> None:
@@ -90,6 +123,7 @@ def test_turns_are_sentences_without_a_question() -> None:
     assert again.decode(again.encode("you ? | hello")) == "you ? | hello"
     with pytest.raises(UserError, match="a turn is empty"):
         turns.read(["hello | "])
+    turns.take("I am Ada. | fine .")  # nobody asks
 
 
 BABI = """1 Mary moved to the bathroom.
@@ -105,6 +139,8 @@ def test_babi_rows_have_the_story_so_far(tmp_path: Path) -> None:
     file = tmp_path / "qa1_one_train.txt"
     file.write_text(BABI)
     rows = list(open_reader(str(file), format="babi"))
+    for row in rows:
+        Story().take(row.source)
     assert [(row.source, row.target, row.line) for row in rows] == [
         ("Mary moved to the bathroom. Where is Mary? #1", "bathroom", 2),
         ("Mary moved to the bathroom. John went to the hallway. Where is John? #2", "hallway", 4),  # line 3 is sentence 2

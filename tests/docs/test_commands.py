@@ -39,7 +39,7 @@ def shortened(words: list[str]) -> list[str]:
     """Training is cut to a few updates; the rest is run as it stands."""
     if "train" in words and "--resume" not in words:
         return [*words, "-s", "training.steps=3", "-s", "training.validate_every=3", *fewer(words[2], words)]
-    if "reproduce" in words and "--data" in words:  # the first of its trainings: test_reproduce.py goes to the end of one
+    if "reproduce" in words and len(words) > 2:  # the first of its trainings: test_reproduce.py goes to the end of one
         first = registry.find("reproduction", words[2])().plans()[0]
         return [*words, "--trial", first.name, "-s", "training.steps=2", "-s", "training.validate_every=2", *fewer(first.recipe, first.overrides)]
     if "gradients" in words:

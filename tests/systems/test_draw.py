@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from tests.systems import pictures
+from xattend.encoders.glimpses import Glimpses
 from xattend.errors import UserError
 from xattend.glimpses import Gaussian
 from xattend.search.greedy import Greedy
@@ -187,7 +189,7 @@ def test_it_learns_to_paint(given: dict[str, Any]) -> None:
         optimiser.zero_grad()
         (loss.total / 32).backward()
         optimiser.step()
-    nats = -sum(score[0] for score in model.eval().score(black_and_white(64, 999))) / 64
+    nats = -sum(sum(score) for score in model.eval().score(black_and_white(64, 999))) / 64
     assert nats < 60, nats  # four pictures could do with log 4; an empty canvas costs 177
     assert set(loss.parts) == {"picture", "code"}
 
@@ -221,6 +223,16 @@ def test_a_writer_with_draws_glimpses_learns() -> None:
     trace = model.predict(pictures.batch(2, 3), Greedy(), attention=True)[0].trace
     assert trace is not None
     assert trace.weights_THS.shape == (2, 1, 3)  # a word and the end, over three looks
+    assert (trace.kind, trace.source_tokens) == ("picture", ["1", "2", "3"])
+    assert trace.boxes_TK4 is not None
+    assert trace.boxes_TK4.shape == (2, 3, 4)  # both have the windows of all looks
+    encoder = model.encoder
+    assert isinstance(encoder, Glimpses)
+    _, where = encoder.walk(pictures.batch(2, 3).source.values[:, 0])  # type: ignore[union-attr]
+    for look in range(3):
+        expected = encoder.window.boxes(where[look])[0, 0].detach().numpy()
+        np.testing.assert_allclose(trace.boxes_TK4[:, look], [expected, expected], atol=1e-5)
+    assert np.abs(trace.boxes_TK4[0, 0] - trace.boxes_TK4[0, 2]).max() > 0.01  # it moves
 
 
 def test_hard_windows_are_refused() -> None:

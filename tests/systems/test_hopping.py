@@ -99,8 +99,8 @@ def plainly(model: MemN2N, source: Padded, row: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"tying": "layer-wise", "hops": 2}, {"linear_start": 5, "hops": 1}, {"slots": 9}, {"slots": 2}, {"slots": 9, "linear_start": 5}],
-    ids=["adjacent", "layer-wise", "linear", "empty slots", "fewer slots than sentences", "linear with empty slots"],
+    "settings", [{}, {"tying": "layer-wise", "hops": 2}, {"linear_start": 5, "hops": 1}, {"slots": 9}, {"slots": 9, "linear_start": 5}],
+    ids=["adjacent", "layer-wise", "linear", "empty slots", "linear with empty slots"],
 )  # fmt: skip
 def test_it_is_the_plain_loop(settings: dict[str, Any]) -> None:
     torch.manual_seed(4)
@@ -147,6 +147,14 @@ def test_the_linear_start_ends_after_so_many_losses_and_is_saved() -> None:
     assert not again.linear()
 
 
+def test_a_memory_needs_a_slot_for_each_sentence() -> None:
+    story = "Ada walked to the attic. Boris walked to the cellar. Ada walked to the market."
+    rows = batch([("Ada walked to the attic. Where is Ada?", "attic"), (f"{story} Where is Ada?", "market")])
+    memn2n(slots=3).loss(rows)
+    with pytest.raises(UserError, match=r"has 3 sentences, and the memory 2 slots: set system.slots = 3 or more"):
+        memn2n(slots=2).loss(rows)
+
+
 def test_what_makes_its_context_in_its_own_way_is_refused() -> None:
     with pytest.raises(UserError, match="choose 'dot'"):
         system({**KINDS[0], "attention": {"kind": "multi-head", "heads": 2}})
@@ -183,6 +191,25 @@ def test_facts_that_are_given_are_the_ones_learnt_from() -> None:
     bare = batch([("Ada walked to the attic. Where is Ada?", "attic")])
     with pytest.raises(UserError, match="names none"):
         model.loss(bare)
+
+
+STORY = "Ada walked to the attic. Ada walked to the cellar. Where is Ada?"
+
+
+def test_facts_without_a_hop_are_counted() -> None:
+    model = system(KINDS[2]).train()  # one hop
+    rows = batch([(f"{STORY} #2 #1", "cellar"), (f"{STORY} #2", "cellar")])
+    assert model.loss(rows).parts["facts_beyond_hops"] == 1
+    assert not {"facts_beyond_hops", "rows_without_facts"} & {*model.loss(batch([(f"{STORY} #2", "cellar")])).parts}
+
+
+def test_rows_without_facts_teach_no_gate_and_are_counted() -> None:
+    model = system(KINDS[4]).train()  # one hop, supervised
+    parts = model.loss(batch([(f"{STORY} #2 #1", "cellar"), (STORY, "cellar"), (STORY, "cellar")])).parts
+    assert (parts["rows_without_facts"], parts["facts_beyond_hops"]) == (2, 1)
+    with pytest.raises(UserError, match=r"supervise = 1.0 .* no row of a batch names any"):
+        model.loss(batch([(STORY, "cellar"), (STORY, "cellar")]))
+    system(KINDS[3]).train().loss(batch([(STORY, "cellar")]))  # which is not supervised
 
 
 # --- all of them

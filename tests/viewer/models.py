@@ -79,6 +79,23 @@ def asked() -> Model:
 
 
 @cache
+def looker_that_writes(asked: bool = False) -> Model:
+    """Six looks, then words by attention to them; or an answer to what is asked."""
+    looks = '{ kind = "glimpses", looks = 6, size = 8, inner = 4 }'
+    if asked:
+        return untrained(
+            '[data]\ntask = "questions"\nsource = { kind = "asked", size = 32, crop = "squash" }\n'
+            f'[encoder]\nkind = "asked"\npicture = {looks}\n[decoder]\nkind = "hops"\nsize = 8\nhops = 2\n[search]\nmax_length = 2\n',
+            ["x|what is red", "x|is it blue"], ["yes", "no"],
+        )  # fmt: skip
+    return untrained(
+        '[data]\ntask = "scenes"\nsource = { kind = "image", size = 32, crop = "squash", max_pixels = 250000 }\n'
+        '[encoder]\nkind = "glimpses"\nlooks = 6\nsize = 8\ninner = 4\n[decoder]\nsize = 8\nembedding = 4\n[search]\nmax_length = 6\n',
+        [], ["a red circle above a blue square"],
+    )  # fmt: skip
+
+
+@cache
 def film() -> Model:
     return untrained(
         '[data]\ntask = "moving-digits"\nsource = { kind = "film", frames = 4, size = 16, crop = "squash", grey = true }\n'

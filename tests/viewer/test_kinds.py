@@ -92,7 +92,7 @@ def test_a_story_and_its_question() -> None:
     trace = answered(models.stories(), {"text": STORY, "question": "Where is Ada?", "beam": 2, "nbest": 2})
     assert trace.kind == "memory"
     assert trace.source_text == f"{STORY} Where is Ada?"
-    assert trace.source_tokens == ["ada walked to the cellar", "boris took the lamp"]
+    assert trace.source_tokens == ["Ada walked to the cellar.", "Boris took the lamp."]
     assert (trace.heads, trace.weights_THS.shape) == (["hop 1", "hop 2"], (2, 2, 2))
     assert len(trace.nbest) == 2
     together = answered(models.stories(), {"text": f"{STORY} Where is Ada?"})
@@ -135,6 +135,24 @@ def test_windows_that_read() -> None:
         assert trace.pixels.shape == (28, 28, 3)
         assert trace.logprobs == []
         assert trace.nbest
+
+
+@pytest.mark.parametrize("question", [None, "what is red"])
+def test_words_that_look_through_windows(question: str | None) -> None:
+    model = models.looker_that_writes(asked=question is not None)
+    trace = answered(model, {"picture": picture(40, 40), **({} if question is None else {"question": question})})
+    steps = len(trace.target_tokens)
+    assert (trace.kind, trace.source_tokens, trace.grid) == ("picture", list("123456"), (6,))
+    assert trace.weights_THS.shape[::2] == (steps, 6)
+    assert trace.boxes_TK4 is not None
+    assert trace.boxes_TK4.shape == (steps, 6, 4)
+    assert len(trace.logprobs) == steps  # steps are words
+    assert trace.pixels is not None
+    assert trace.pixels.ndim == 3
+    if question is None:
+        masked = answered(model, {"picture": picture(40, 40), "masked": [0, 1]})
+        assert not masked.weights_THS[:, :, :2].any()
+        assert np.array_equal(masked.boxes_TK4[0], trace.boxes_TK4[0])  # type: ignore[index]  # no hand was laid on the looks
 
 
 def test_windows_that_read_and_write() -> None:

@@ -25,6 +25,9 @@ def test_a_sound_is_lit_where_the_word_listened_and_plays(watched: Watched, tmp_
     shown.focus("[data-role=strip] [aria-pressed=true]")
     shown.keyboard.press("ArrowRight")
     assert "most at 0.14 s" in shown.inner_text("[data-role=readout]")  # position 5 of 20, of half a second
+    assert "from 0.13 to 0.18 s" in shown.inner_text("[data-role=readout]")
+    times = shown.locator("[data-role=times] .xa-time")
+    assert [times.nth(at).get_attribute("title") for at in range(times.count())] == ["w0: 0.00 to 0.05 s", "w1: 0.13 to 0.18 s", "w2: 0.25 to 0.30 s"]
     assert "600.0 seconds" in shown.inner_text("[data-role=notes]")
     shown.click("[data-role=play-sound]")
     expect(shown.locator("[data-role=time]")).not_to_have_text("")
@@ -56,6 +59,20 @@ def test_looks_have_their_boxes(watched: Watched, tmp_path: Path) -> None:
     assert shown.locator(".xa-path").get_attribute("points") == "52.5,52.5 262.5,262.5"
     assert shown.locator("[data-role=patches] figcaption").all_text_contents() == ["7 x 7 pixels", "21 x 21 pixels"]
     assert "across 0.63, down 0.63" in shown.inner_text("[data-role=readout]")
+
+
+def test_windows_are_as_strong_as_the_word_looks_through_them(watched: Watched, tmp_path: Path) -> None:
+    shown = watched.show(written(tmp_path, traces.looks()))
+    shown.focus("[data-role=strip] [aria-pressed=true]")
+    shown.keyboard.press("ArrowRight")
+    boxes = shown.locator("[data-role=looks] .xa-box")
+    strong = {str(boxes.nth(at).get_attribute("data-box")): float(str(boxes.nth(at).get_attribute("stroke-opacity"))) for at in range(boxes.count())}
+    assert strong == pytest.approx({"0": 0.12 + 0.88 * 0.04 / 0.6, "1": 0.12 + 0.88 * 0.36 / 0.6, "2": 1.0}, abs=0.01)  # weights are bytes
+    last = boxes.nth(2)  # on top
+    assert [float(str(last.get_attribute(name))) for name in ("x", "y", "width", "height")] == pytest.approx([210, 79, 210, 158], abs=1)  # of 420 x 315 pixels
+    assert shown.locator("[data-role=patches] figcaption").all_text_contents() == ["look 1: 0.04", "look 2: 0.36", "look 3: 0.60"]
+    assert "dot: most at look 3, 0.60" in shown.inner_text("[data-role=readout]")
+    assert watched.complaints == []
 
 
 def test_a_canvas_is_painted_step_by_step(watched: Watched, tmp_path: Path) -> None:

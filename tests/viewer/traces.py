@@ -106,6 +106,16 @@ def glimpse() -> Trace:
     return Trace(words(784, "p"), ["1", "2", "3"], shares(3, 1, 784), (28, 28), kind="glimpse", boxes_TK4=boxes, pixels=pixels, target_text="1", nbest=nbest)
 
 
+def looks(seen: bool = True) -> Trace:
+    """Two words and the end, over three looks that came before them."""
+    boxes = np.array([[-0.1, -0.1, 1.1, 1.1], [0.0, 0.0, 0.5, 0.5], [0.5, 0.25, 1.0, 0.75]], np.float32)
+    weights = np.array([[[0.81, 0.15, 0.04]], [[0.04, 0.36, 0.6]], [[0.3, 0.35, 0.35]]], np.float32)
+    return Trace(
+        ["1", "2", "3"], ["red", "dot", "</s>"], weights, (3,), kind="picture", media="a.png", boxes_TK4=np.repeat(boxes[None], 3, axis=0), pixels=picture().pixels if seen else None,
+        target_text="red dot", logprobs=[-0.3] * 3,
+    )  # fmt: skip
+
+
 def canvas(looked: bool = True) -> Trace:
     """Four canvases, one lighter than the other; without windows, as samples are."""
     pixels = np.stack([np.full((28, 28, 3), 60 * step + 30, np.uint8) for step in range(4)])

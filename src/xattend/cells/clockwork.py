@@ -30,6 +30,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from xattend.cells.base import Cell, CellState
+from xattend.errors import UserError
 from xattend.layers.precision import in_float32
 from xattend.registry import register
 
@@ -76,6 +77,8 @@ class Clockwork(Cell):
         periods: Annotated[Annotated[list[Period], Field(min_length=1)], "of the modules; units are shared out evenly"] = [1, 2, 4, 8],  # noqa: B006
     ) -> None:  # fmt: skip
         super().__init__(input_size, size, layer_norm=layer_norm)
+        if size < len(periods):
+            raise UserError(f"{len(periods)} periods need a unit each, and there are {size}: raise 'size', or name fewer periods")
         # shared out by order, so that a period stays where it is when the size changes; shorter periods first
         period_D = torch.tensor(sorted(periods))[torch.arange(size) * len(periods) // size].float()
         self.period: Tensor

@@ -74,17 +74,21 @@ def _describe(data: Data) -> None:
 
     rows: list[list[object]] = []
     for name, split in data.splits.items():
-        for place, (side, field) in enumerate(zip(SIDES, data.fields, strict=True)):
+        for side, field in zip(SIDES, data.fields, strict=True):
             if field is not None and not field.media:
-                lengths = np.quantile(split.lengths[:, place], [0.0, 0.5, 0.9, 0.99, 1.0], method="nearest").tolist()
+                lengths = np.quantile(split.told(side, field), [0.0, 0.5, 0.9, 0.99, 1.0], method="nearest").tolist()
                 rows.append([name, side, len(split), *map(int, lengths)])
     click.echo(table(["split", "side", "rows", "shortest", "median", "90 %", "99 %", "longest"], rows))
-    click.echo("(lengths in units, start and end marks included)")
+    click.echo("(lengths in units, start and end marks included; of stories in sentences)")
     for side, field in zip(SIDES, data.fields, strict=True):
         if field is not None and field.media:
             _describe_media(side, field, data)
         elif field is not None:
-            click.echo(f"{side} vocabulary: {(field.space.beside or field.space).symbols()} (4 of them special)")
+            space = field.space.beside or field.space
+            if space.vocabulary is not None:
+                click.echo(f"{side} vocabulary: {space.vocabulary} (4 of them special)")
+            else:
+                click.echo(f"{side}: {space.vector()} numbers a step")
     held_out = data.splits.get("validation")
     if held_out is None:
         click.echo("no validation rows: the last weights of a training would be kept, whatever they are worth")

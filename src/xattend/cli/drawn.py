@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from xattend.types import Prediction, Trace
 
 
+def endings(trace: Trace) -> tuple[str, tuple[str, ...]]:
+    """What a trace is drawn as, in words, and what the names of files for that may end in."""
+    if trace.points_T3 is not None:
+        return "strokes are drawn", (".svg",)
+    if trace.boxes_TK4 is not None and trace.kind != "picture":
+        return "windows into a picture are drawn", (".png", ".gif")
+    if trace.boxes_TK4 is not None:
+        return "looks and their weights are drawn", (".png", ".gif", ".svg")
+    if trace.kind == "machine":
+        return "the heads of a machine are drawn", (".png",)
+    return "this model looks at positions, not through windows, and is drawn", (".svg", ".png")
+
+
+def must_fit(trace: Trace, figure: Path) -> None:
+    """Refuses a file of a kind that this trace cannot be drawn as."""
+    said, fitting = endings(trace)
+    if figure.suffix.lower() not in fitting:
+        raise UserError(f"{said} as {' or '.join(fitting)}: end the file's name so", file=figure)
+
+
 def draw(model: Model, found: Prediction, figure: Path | None, *, shown: bool) -> None:
     """One prediction's trace, by what it is a trace of: into the file, and in the terminal if it is to be `shown`."""
     from xattend.data.fields.media import Media
@@ -24,24 +44,29 @@ def draw(model: Model, found: Prediction, figure: Path | None, *, shown: bool) -
 
     trace = found.trace
     assert trace is not None
+    if figure is not None:
+        must_fit(trace, figure)
     if trace.points_T3 is not None and figure is not None:
         from xattend.report import strokes
 
         strokes.save(trace, figure)
         return
     if trace.boxes_TK4 is not None:
+        if shown and trace.kind == "picture":
+            draw_in_terminal(trace)
         if shown:
             click.echo("\n".join(windows.lines(trace)))
-        if figure is not None:
+        if figure is not None and figure.suffix.lower() == ".svg":
+            figures.save(trace, figure)  # words and looks, as a matrix
+        elif figure is not None:
             assert isinstance(model.source, Media)
-            windows.save(trace, model.source.shown(trace.media or ""), figure)
+            pixels = model.source.shown(trace.media or "")
+            windows.save(trace, pixels if pixels.ndim == 3 else pixels[0], figure)  # a film of one frame is a picture
         return
     if isinstance(model.source, Sound):
         if _draw_sound(model.source, trace, figure, shown=shown):
             return
         shown = False
-    if figure is not None and figure.suffix.lower() == ".gif":
-        raise UserError("this model looks at positions, not through windows: name a .png or .svg file", file=figure)
     if shown:
         draw_in_terminal(trace)
     if figure is None:

@@ -35,7 +35,8 @@ def command(data: Path, target: Path | None, columns: dict[str, int | str] | Non
     """Look at DATA and write a commented recipe for it.
 
     DATA is a .tsv, .jsonl or .parquet file with source and target (.gz too), or the source side of two parallel text
-    files. A file with one side gives a language model.
+    files. A file with one side gives a language model. Where the source side names sounds or pictures, or tells stories that end with a
+    question, the recipe is one for those.
 
     \b
     xattend init names.tsv
@@ -67,12 +68,16 @@ def command(data: Path, target: Path | None, columns: dict[str, int | str] | Non
 
 
 def _unit(sections: dict[str, dict[str, Any]], side: str) -> str:
-    return {"character": "characters", "word": "words", "bpe": "subwords"}[sections["data"][side]["unit"]]
+    field = sections["data"][side]
+    plain = {"sound": "sounds", "image": "pictures", "story": "stories"}.get(field["kind"])
+    return plain or {"character": "characters", "word": "words", "bpe": "subwords"}[field["unit"]]
 
 
 def _sections(summary: Summary, place: Place, columns: dict[str, int | str] | None, folder: Path) -> dict[str, dict[str, Any]]:
     """The whole recipe: parts and their sizes as in the shipped recipe for this sort of data, the rest from what was seen."""
     fields = summary.suggest()
+    if summary.kind != "text":
+        return _of_media(summary, place, columns, folder)
     if summary.target is None:
         model, metric, fields = "lm", "loss", {"target": fields["source"]}
     elif "bpe" in (fields["source"]["unit"], fields["target"]["unit"]):
@@ -104,6 +109,63 @@ def _sections(summary: Summary, place: Place, columns: dict[str, int | str] | No
     training.setdefault("validate_every", 200 if short else 500)
     search = sections.get("search", {}) if model == "lm" else {"kind": "beam", **sections.get("search", {}), "size": 5}
     return {"data": data, **{k: v for k, v in sections.items() if k not in ("data", "training", "search")}, "training": training, "search": search}
+
+
+def _of_media(summary: Summary, place: Place, columns: dict[str, int | str] | None, folder: Path) -> dict[str, dict[str, Any]]:
+    """The recipe for rows that name sounds or pictures, or that are stories with a question: a shipped one with the user's rows."""
+    assert summary.target is not None
+    words = summary.target.suggest(summary.rows)["unit"] != "character"
+    model, metric = {"sound": ("spell", "cer"), "image": ("caption", "bleu-4") if words else ("read", "cer"), "story": ("memn2n", "exact")}[summary.kind]
+    sections = _shipped(model)
+    source = {**sections["data"].get("source", {}), "kind": summary.kind}
+    data: dict[str, Any] = {"train": _relative(place, folder)}
+    if summary.kind != "story":
+        data |= _where(summary.source.first, place, folder)
+    if summary.kind == "sound":
+        source["rate"] = _rate(summary.source.first, place)
+    if summary.kind == "image" and "size" not in source:
+        source["size"] = [64, 64]
+    unit = "word" if summary.kind == "story" or (summary.kind == "image" and words) else "character"
+    split = _shares(summary.rows, place, columns, one_sided=False)
+    data |= {"split": split} if split else {}
+    data |= {"columns": columns} if columns is not None else {}
+    data |= {"source": source, "target": {"kind": "text", "unit": unit}}
+    data |= {"bad_rows": "skip"} if summary.report.skipped else {}
+    training = {key: value for key, value in sections["training"].items() if key not in ("epochs", "steps")}
+    minutes = next((minutes for most, minutes in MINUTES["sentences"] if summary.rows <= most), LONGEST["sentences"])
+    training |= {"minutes": minutes, "metric": metric if split else "loss"}
+    return {"data": data, **{key: values for key, values in sections.items() if key not in ("data", "training")}, "training": training}
+
+
+def _base(name: str, place: Place) -> Path | None:
+    """Where the files lie that rows name, judged by the first: beside the rows, or here."""
+    beside = Path(place).parent if isinstance(place, str) else Path(place["source"]).parent
+    return next((base for base in (beside, Path()) if _file(base, name).is_file()), None)
+
+
+def _file(base: Path, name: str) -> Path:
+    """Of several with + between the first."""
+    return base / name if (base / name).is_file() else base / name.partition("+")[0]
+
+
+def _where(name: str, place: Place, folder: Path) -> dict[str, str]:
+    """data.folder, if the files are not where the recipe is."""
+    base = _base(name, place)
+    if base is None:
+        click.echo(f"xattend: warning: {name} is neither beside the rows nor here: set data.folder in the recipe", err=True)
+    return {} if base is None or base.resolve() == folder.resolve() else {"folder": os.path.relpath(base, folder)}
+
+
+def _rate(name: str, place: Place) -> int:
+    """Samples a second to read sounds at: the first one's own, and no more than speech needs."""
+    from xattend.data import sounds
+    from xattend.data.readers.lines import BadRow
+
+    base = _base(name, place)
+    try:
+        return 16_000 if base is None else min(16_000, sounds.header(_file(base, name), float("inf")).rate)
+    except BadRow as bad:
+        raise UserError(bad.message) from None
 
 
 def _shipped(name: str) -> dict[str, dict[str, Any]]:

@@ -107,7 +107,7 @@ def search_only(overrides: tuple[str, ...], beam: int | None) -> tuple[str, ...]
     for word in overrides:
         path = word.partition("=")[0].strip()
         if "=" in word and path.partition(".")[0] != "search" and path not in FREE:
-            raise UserError(f"-s {word}: the model is trained; only search.KEY=VALUE can be set here")
+            raise UserError(f"-s {word}: the model is trained; only search.KEY=VALUE can be set here, and {', '.join(FREE)}")
         if beam is not None and path in ("search.kind", "search.size"):
             raise UserError(f"-s {word}: --beam {beam} sets this too; give one of them")
     return overrides

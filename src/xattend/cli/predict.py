@@ -17,6 +17,7 @@ from xattend.errors import UserError
 if TYPE_CHECKING:
     from xattend.answer import Answer
     from xattend.data.fields.base import Field
+    from xattend.data.fields.story import Story
     from xattend.data.readers.base import Row
     from xattend.model import Model
     from xattend.search.base import Search
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     Asked = tuple[Row, Sequence[str]]  # a row, and the phrases its output must hold
 
 PICTURES = (".svg", ".png", ".gif")
+NAMED = 20  # unknown words that are listed; the others are counted
 
 
 class _Predict(click.Command):
@@ -83,8 +85,9 @@ def command(
     _check(texts, file, columns, figure, attention, as_json, tokens)
     required = bool(must) or must_file is not None
     _check_phrases(file, must_file, overrides if required else ())
-    from xattend.cli.drawn import draw
+    from xattend.cli.drawn import draw, must_fit
     from xattend.cli.progress import lines_of, progress
+    from xattend.data.fields.story import Story
 
     model = options.load(run, others, overrides, beam=beam, int8=int8).here()
     search = model.search(kind="constrained" if required else None, beam=beam, nbest=nbest, never=never)
@@ -94,12 +97,17 @@ def command(
     bad: dict[int, str] = {}  # inputs that cannot be read, by number, if the run's recipe skips such
     if file is not None and model.recipe.data.bad_rows == "skip":
         rows = _blanked(model, rows, bad)
+    unknown: dict[str, str] = {}  # words of stories, by what the model would read of them
+    if isinstance(model.source, Story):
+        rows = _noting(model.source, rows, unknown)
     asked = _asked(model, rows, must, must_file)
     looks = attention or figure is not None
     number = empty = cut = lacking = 0
     with progress("predicting", len(texts) if file is None else lines_of(file)) as tick:
         found_by = answers(model, asked, search, required=required, looks=looks, copy_unknown=copy_unknown, tick=tick)
         for number, found in enumerate(found_by, 1):
+            if figure is not None and found is not None and found.trace is not None:
+                must_fit(found.trace, figure)  # before anything is written
             empty += found is None
             cut += found is not None and not found.finished
             lacking += found is not None and bool(found.missing)
@@ -116,6 +124,9 @@ def command(
                 draw(model, found, figure, shown=attention and not as_json)
     for place, wrong in bad.items():
         click.echo(f"xattend: input {place} cannot be read, and its output is empty: {wrong}", err=True)
+    if unknown:
+        more = f" and {len(unknown) - NAMED} more" if len(unknown) > NAMED else ""
+        click.echo(f"xattend: words unknown to the model, read as <unk>: {', '.join([*unknown.values()][:NAMED])}{more}", err=True)
     empty -= len(bad)
     if empty:
         click.echo(f"xattend: {empty} of {number} inputs are empty, and so are their outputs", err=True)
@@ -219,6 +230,14 @@ def _blanked(model: Model, rows: Iterator[Row], bad: dict[int, str]) -> Iterator
         yield row if wrong is None else row._replace(source="")
 
 
+def _noting(source: Story, rows: Iterator[Row], unknown: dict[str, str]) -> Iterator[Row]:
+    """The same rows, and each word that the model has never seen once."""
+    for row in rows:
+        for word in source.unknown(row.source):
+            unknown.setdefault(source.text.normalise(word), word)
+        yield row
+
+
 def answers(
     model: Model, asked: Iterable[Asked], search: Search, *, required: bool = False, looks: bool = False, copy_unknown: bool = False,
     tick: Tick = lambda rows: None,
@@ -276,6 +295,12 @@ def _record(
     if attention:
         record["source"] = found.trace.source_tokens if found and found.trace else []
         record["attention"] = np.round(found.attention.astype(np.float64), 6).tolist() if found else []
+        if found and found.trace and found.trace.kind in ("memory", "machine"):  # their heads do different things: a mean says little
+            weights_THS = found.trace.weights_THS[: 1 if found.trace.kind == "memory" else None]  # the end of an answer looks nowhere
+            record["heads"] = found.trace.heads or [f"hop {number + 1}" for number in range(weights_THS.shape[1])]
+            record["looks"] = np.round(weights_THS.astype(np.float64), 6).tolist()
+            if found.trace.kind == "memory":
+                record["facts"] = [found.trace.source_tokens[place] for place in weights_THS[0].argmax(axis=1).tolist()]
         if found and found.trace and found.trace.boxes_TK4 is not None:
             record["boxes"] = np.round(found.trace.boxes_TK4.astype(np.float64), 4).tolist()
     return record

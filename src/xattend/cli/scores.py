@@ -144,10 +144,12 @@ def score_rows(
                 cut += not found.finished
     nll, tokens, characters, unknown, count, impossible = 0.0, 0, 0, 0, 0, 0
     sources: set[str] = set()
+    terms = dict.fromkeys(model.system.terms, 0.0)
     with progress("scoring", total) as tick:
         for row, score in zip(rows(), model.score_rows(rows(), tick=tick), strict=True):
             text = one_side(row)
             count += 1
+            terms = {term: terms[term] - value for term, value in zip(terms, score.token_logprobs)}
             if math.isinf(score.logprob):
                 impossible += 1
             else:
@@ -157,7 +159,7 @@ def score_rows(
             sources.add(_source(row))
     metrics = score_all(outputs, references) if outputs else {}
     if not model.system.writes:  # a picture's bound in nats: there are no tokens
-        return Scores({"nll": nll / tokens}, count, count - len(sources), 0, 0, time.monotonic() - began)
+        return Scores({"nll": nll / (count if terms else tokens), **{term: value / count for term, value in terms.items()}}, count, count - len(sources), 0, 0, time.monotonic() - began)
     metrics |= dict.fromkeys(("nll", "perplexity", "bits_per_character"), math.inf)
     if tokens:
         metrics |= {"nll": nll / tokens, "perplexity": perplexity(nll, tokens), "bits_per_character": bits_per_character(nll, characters)}

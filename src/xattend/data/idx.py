@@ -53,7 +53,7 @@ def read_idx(path: Path) -> Bytes:
     except OSError as error:
         raise UserError(f"cannot be read: {error.strerror or error}", file=path) from None
     if len(data) != math.prod(shape):
-        raise UserError(f"says that it holds {' x '.join(map(str, shape))} bytes, and holds {'fewer' if len(data) < math.prod(shape) else 'more'}", file=path)
+        raise UserError(f"says that it holds {' x '.join(map(str, shape))} bytes, and holds {'fewer' if len(data) < math.prod(shape) else 'more'}: get it again", file=path)
     return np.frombuffer(data, np.uint8).reshape(shape)
 
 

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from xattend.data.report import Report
 QUANTILES = (0.0, 0.5, 0.9, 0.99, 1.0)
 FEW_WORDS = 300  # a side with fewer different words than this may be a string of symbols: phonemes, actions
 MOST_WORDS = 200_000  # different words are counted up to here
+# what a text is if it is no text to read: the endings of files that it names
+ENDINGS = {".wav": "sound", ".flac": "sound", ".ogg": "sound", ".png": "image", ".jpg": "image", ".jpeg": "image", ".webp": "image", ".bmp": "image"}
+STORY = re.compile(r"[^?]*[.!]\s.*\?(\s+#[\d #]+)?", re.DOTALL)
 # rows up to which a subword vocabulary of a size is still well trained
 BPE_SIZES = ((5_000, 1000), (30_000, 4000), (300_000, 8000), (3_000_000, 16000))
 
@@ -48,9 +52,13 @@ class Side:
     words: Counter[int] = field(default_factory=Counter)  # length in words -> rows
     alphabet: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
+    sorts: Counter[str] = field(default_factory=Counter)  # what a text seems to be: the kind of a field -> rows
+    first: str = ""
 
     def see(self, text: str) -> None:
         words = text.split()
+        self.first = self.first or text
+        self.sorts[ENDINGS.get(Path(text).suffix.lower(), "story" if STORY.fullmatch(text.strip()) else "text")] += 1
         self.characters[len(text)] += 1
         self.words[len(words)] += 1
         self.alphabet.update(text)
@@ -86,6 +94,13 @@ class Summary:
     source: Side
     target: Side | None
     report: Report
+
+    @property
+    def kind(self) -> str:
+        """Of the field that reads the source side: all of whose rows must be alike to be anything but text."""
+        kind = next(iter(self.source.sorts)) if len(self.source.sorts) == 1 else "text"
+        answers = self.target is not None and set(self.target.words) == {1}
+        return "text" if self.target is None or (kind == "story" and not answers) else kind
 
     @property
     def empty_sides(self) -> int:

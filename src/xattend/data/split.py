@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xattend.data.store import RowFile, open_array
 from xattend.types import Batch, Padded
+
+if TYPE_CHECKING:
+    from xattend.data.fields.base import Field
 
 Collate = Callable[[Sequence[Any]], Padded]
 SIDES = ("source", "target")
@@ -46,6 +49,12 @@ class Split:
         if self._lengths is None:
             self._lengths = open_array(self.folder / f"{self.name}.lengths", np.int32, 2)
         return self._lengths
+
+    def told(self, side: str, field: Field) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """How long a side's rows are, for a person."""
+        if not len(self) or field.told(self.ids[side][0].tolist()) is None:
+            return self.lengths[:, SIDES.index(side)]
+        return np.array([field.told(ids.tolist()) for ids in self.ids[side]], np.int32)
 
     def at(self, epoch: int) -> Split:
         """The split as it is in a pass over the data: a side may be made anew in each (data/fields/placed.py, unmerge.py)."""

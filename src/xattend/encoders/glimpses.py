@@ -85,6 +85,11 @@ class Glimpses(Encoder):
             places.append(where_NP)
         return torch.stack(states, dim=1), places
 
+    def windows(self, picture_NCHW: Tensor) -> Tensor:
+        """boxes_NT4: what each look saw, left, top, right, bottom as shares of the picture; of a window with several patches the box around all."""
+        boxes_NTK4 = torch.stack([self.window.boxes(where_NP) for where_NP in self.walk(picture_NCHW)[1]], dim=1)
+        return torch.cat([boxes_NTK4[..., :2].amin(dim=2), boxes_NTK4[..., 2:].amax(dim=2)], dim=-1)
+
     def forward(self, source: Padded) -> Memory:
         batch, frames = source.mask_BS.shape
         states_NTD, _ = self.walk(source.values.flatten(0, 1))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xattend.data.corpus import Data
+from xattend.data.fields.story import Story
 from xattend.data.split import SIDES
 from xattend.model import Model
 from xattend.recipe import Recipe
@@ -61,13 +62,13 @@ def lengths(data: Data) -> list[list[object]]:
     """A row a split and side: rows, and how long they are. Pictures have no length: only their rows are counted."""
     found: list[list[object]] = []
     for name, split in data.splits.items():
-        for place, (side, field) in enumerate(zip(SIDES, data.fields, strict=True)):
+        for side, field in zip(SIDES, data.fields, strict=True):
             if field is None:
                 continue
             if field.media or not len(split):
                 found.append([name, side, len(split), None, None, None, None])
                 continue
-            marks = np.quantile(split.lengths[:, place], [0.0, 0.5, 0.9, 1.0], method="nearest").tolist()
+            marks = np.quantile(split.told(side, field), [0.0, 0.5, 0.9, 1.0], method="nearest").tolist()
             found.append([name, side, len(split), *map(int, marks)])
     return found
 
@@ -76,10 +77,10 @@ def limits(model: Model, data: Data, unknown: int, cut: int, rows: int) -> list[
     """What is known to be weak, from counts alone."""
     recipe: Recipe = model.recipe
     found = [f"It has seen rows of this kind only: {recipe.about.task or 'see Data'}. What it does with anything else was not measured."]
-    for place, (side, field) in enumerate(zip(SIDES, data.fields, strict=True)):
+    for side, field in zip(SIDES, data.fields, strict=True):
         train = data.splits.get("train")
         if train is not None and len(train) and field is not None and not field.media:
-            found.append(f"The longest {side} in training has {int(train.lengths[:, place].max())} units; longer ones are unlike all that it knows.")
+            found.append(f"The longest {side} in training has {int(train.told(side, field).max())} {'sentences' if isinstance(field, Story) else 'units'}; longer ones are unlike all that it knows.")
     if unknown:
         found.append(f"{unknown:,} target units of the measured rows are not in its vocabulary: it cannot write them.")
     if cut:

@@ -20,9 +20,10 @@ from rich.cells import cell_len, set_cell_size
 from xattend.errors import UserError
 from xattend.report.matrix import label
 from xattend.report.terminal import ASCII_SHADES, SHADES, STEPS
+from xattend.times import lying
 from xattend.types import Trace
 
-WIDE, HIGH, LINE, MARGIN = 900, 160, 26, 70  # pixels: of the spectrogram, of a word's row, of what is written at the left
+WIDE, HIGH, LINE, MARGIN, WHEN = 900, 160, 26, 70, 110  # pixels: of the spectrogram, of a word's row, of what is written at the left and at the right
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -61,9 +62,9 @@ def save(trace: Trace, spectrogram: Pixels, path: str | Path) -> None:
 
 
 def picture(trace: Trace, spectrogram: Pixels) -> Image.Image:
-    """The spectrogram, low bands below, and the weights, dark where looked at."""
+    """The spectrogram, low bands below, and the weights, dark where looked at; at the right when that is (times.py)."""
     words = [label(token) for token in trace.target_tokens]
-    page = Image.new("RGB", (MARGIN + WIDE + 10, 10 + HIGH + LINE + LINE * len(words)), "white")
+    page = Image.new("RGB", (MARGIN + WIDE + WHEN, 10 + HIGH + LINE + LINE * len(words)), "white")
     pen, font = ImageDraw.Draw(page), ImageFont.load_default(14)
     page.paste(Image.fromarray(np.ascontiguousarray(255 - spectrogram)).resize((WIDE, HIGH), Image.Resampling.BILINEAR), (MARGIN, 5))
     seconds = trace.seconds or 0.0
@@ -74,4 +75,7 @@ def picture(trace: Trace, spectrogram: Pixels) -> Image.Image:
         y = 10 + HIGH + LINE + LINE * number
         page.paste(Image.fromarray(np.repeat(grey[None], LINE - 2, axis=0)), (MARGIN, y))
         pen.text((4, y + 4), word[:8], fill="black", font=font)
+        if len(row_S):
+            ((first, last),) = lying(row_S[None])
+            pen.text((MARGIN + WIDE + 6, y + 4), f"{seconds * first / len(row_S):.2f} to {seconds * last / len(row_S):.2f}s", fill="black", font=font)
     return page

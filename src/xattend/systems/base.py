@@ -16,6 +16,7 @@ class System(nn.Module):
     uses: ClassVar[tuple[str, ...]] = ()  # the recipe sections, besides those of every system, that this one is made of
     needs_source: ClassVar[bool] = True  # False: rows have one side only
     writes: ClassVar[bool] = True  # False: what it predicts is no text to be compared with the target's
+    terms: ClassVar[tuple[str, ...]] = ()  # what `score`'s numbers of a row are, if they are no tokens: terms of a bound
     glimpses: bool = False  # whether it looks through windows into a picture (Trace.boxes_TK4), instead of at positions of a memory
     looks: bool = False  # whether it looks at something that no [attention] is about: slots of a memory
 
@@ -28,7 +29,7 @@ class System(nn.Module):
         raise NotImplementedError
 
     def score(self, batch: Batch) -> list[list[float]]:
-        """Log-probability of each token of each given target, EOS included."""
+        """Log-probability of each token of each given target, EOS included; or the `terms` of each row."""
         raise NotImplementedError
 
     def align(self, batch: Batch) -> list[Tensor]:

@@ -12,7 +12,8 @@ update    "relu"           m' = relu(W_k [m ; c ; q] + b_k), weights of its own 
           "gru"            m' = GRU(c, m), the same for all                                              DMN
 
 The attention is any registered one; `interaction` is that of the papers. Facts may be supervised (`supervise`): hop k should open its gate for the
-k-th supporting fact and for no other.
+k-th supporting fact and for no other. Rows that name no facts teach no gate, and facts may be more than hops: both are counted in the log, as
+`rows_without_facts` and `facts_beyond_hops`.
 
 Shapes: B batch, S sentences, D width, K hops.
 """
@@ -34,7 +35,7 @@ from xattend.errors import UserError
 from xattend.layers.attention_gru import AttentionGRU
 from xattend.layers.dropout import Dropout
 from xattend.registry import register
-from xattend.systems.hopping import Hopping, gold, likelihood
+from xattend.systems.hopping import Hopping, gold, likelihood, untaught
 from xattend.systems.parts import Parts
 from xattend.types import Padded
 
@@ -121,7 +122,12 @@ class DMN(Hopping[Remembering]):
         if self.supervise == 0.0:
             return nll, nll, {}
         facts_BK, there_BK = gold(source, self.hops)
+        if not bool(there_BK.any()):
+            raise UserError(
+                f"system.supervise = {self.supervise} teaches gates by supporting facts, and no row of a batch names any: "
+                "put #1 #3 and so on behind the questions, or set system.supervise = 0"
+            )
         wanted_BKS = F.one_hot(facts_BK, source.mask_BS.shape[1]).to(nll.dtype)
         judged_BKS = (there_BK[:, :, None] & source.mask_BS[:, None]).to(nll.dtype)
         missed = F.binary_cross_entropy(thought.weights_BKS.clamp(SURE, 1 - SURE), wanted_BKS, judged_BKS, reduction="sum")
-        return nll + self.supervise * missed, nll, {"facts": float(missed.detach())}
+        return nll + self.supervise * missed, nll, {"facts": float(missed.detach()), **untaught(source, self.hops)}

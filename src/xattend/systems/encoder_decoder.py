@@ -2,22 +2,28 @@
 
     memory = read(x);   p(y | x) = prod_t decoder(y_<t, memory)
 
-A system of this kind builds the parts, and may read its rows in a way of its own.
+A system of this kind builds the parts, and may read its rows in a way of its own. If the positions of its memory are looks through windows
+(encoder `glimpses`), its traces have the windows, too.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from xattend.data.fields.base import Field
 from xattend.decoders.base import Decoder
+from xattend.encoders.asked import Asked
 from xattend.encoders.base import Encoder, read_once
+from xattend.encoders.glimpses import Glimpses
 from xattend.objectives.base import Objective
 from xattend.search.base import Search
 from xattend.systems.answers import places, prediction, token_scores
 from xattend.systems.base import System
-from xattend.types import Batch, Loss, Memory, Prediction
+from xattend.types import Batch, Loss, Memory, Padded, Prediction
 
 
 class EncoderDecoder(System):
@@ -49,12 +55,26 @@ class EncoderDecoder(System):
         if names is None:
             if len(memory.grid) == 1:  # sounds and films: each row has positions of its own number
                 own = [(int(length),) for length in memory.mask_BS.sum(dim=1)]
-                return [prediction(hypotheses, self.target, places(grid), grid) for hypotheses, grid in zip(found, own, strict=True)]
+                answers = [prediction(hypotheses, self.target, places(grid), grid) for hypotheses, grid in zip(found, own, strict=True)]
+                return self._with_windows(answers, batch.source) if attention else answers
             cells, grid = places(memory.grid), memory.grid
             return [prediction(hypotheses, self.target, cells, grid) for hypotheses in found]
         return [
             prediction(hypotheses, self.target, tokens, (len(tokens),)) for hypotheses, tokens in zip(found, names, strict=True)
         ]
+
+    def _with_windows(self, answers: list[Prediction], source: Padded) -> list[Prediction]:
+        """Positions that are looks into a picture are named by their numbers, and each step of the trace has the windows of all: one box a position."""
+        encoder = self.encoder.picture if isinstance(self.encoder, Asked) else self.encoder
+        if not isinstance(encoder, Glimpses) or source.values.shape[1] != 1:
+            return answers
+        found, names = [], [str(look + 1) for look in range(encoder.looks)]
+        for one, boxes_S4 in zip(answers, encoder.windows(source.values[:, 0]).float().cpu().numpy(), strict=True):
+            if one.trace is not None:
+                boxes_TS4 = np.repeat(boxes_S4[None], len(one.trace.target_tokens), axis=0)
+                one = replace(one, trace=replace(one.trace, kind="picture", source_tokens=names, boxes_TK4=boxes_TS4))
+            found.append(one)
+        return found
 
     @torch.inference_mode()
     def score(self, batch: Batch) -> list[list[float]]:

@@ -55,6 +55,7 @@ class Generative(System):
     """A subclass gives `steps`, `code`, its `windows` with their names, and `paint`."""
 
     writes = False
+    terms = ("picture", "code")
     glimpses = True
     steps: int
     code: int
@@ -96,7 +97,7 @@ class Generative(System):
 
     def pictures(self, batch: Batch) -> Tensor:
         assert batch.source is not None
-        return batch.source.values[:, 0]
+        return batch.source.picture()
 
     @torch.inference_mode()
     def predict(self, batch: Batch, search: Search, *, attention: bool = False) -> list[Prediction]:
@@ -113,9 +114,8 @@ class Generative(System):
 
     @torch.inference_mode()
     def score(self, batch: Batch) -> list[list[float]]:
-        """Minus the bound, one number a picture."""
-        picture_B, code_B = self.bound(self.pictures(batch))
-        return [[-nats] for nats in (picture_B + code_B).tolist()]
+        """Minus the bound, by its two terms."""
+        return (-torch.stack(self.bound(self.pictures(batch)), dim=1)).tolist()
 
     @torch.inference_mode()
     def sample(self, count: int, seed: int = 1) -> Tensor:

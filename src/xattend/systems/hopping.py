@@ -161,6 +161,15 @@ def likelihood(logits_BV: Tensor, label_B: Tensor) -> Tensor:
     return torch.nn.functional.cross_entropy(logits_BV, label_B, reduction="sum")
 
 
+def untaught(source: Padded, hops: int) -> dict[str, float]:
+    """What no hop can be taught, for the log: rows that name no facts, and facts that there is no hop for. Only what there is."""
+    assert source.beside is not None
+    facts = source.beside.beside
+    assert facts is not None
+    found = {"rows_without_facts": facts.lengths_B == 0, "facts_beyond_hops": (facts.lengths_B - hops).clamp(min=0)}
+    return {name: float(count_B.sum()) for name, count_B in found.items() if count_B.any()}
+
+
 def gold(source: Padded, hops: int) -> tuple[Tensor, Tensor]:
     """The supporting fact of each hop, facts_BK, and which of them there are. More facts than hops are left out: the first are needed first."""
     assert source.beside is not None

@@ -11,6 +11,7 @@ never in a story has a vector of its own in each.
 
 A memory has `slots`; those without a sentence are empty, their score and their value are 0. A hop may look at them, that is nowhere: only so does what it
 brings back tell whether anything was like the question at all, which questions with the answer no need. The paper does not say so; its authors' code does.
+A story with more sentences than there are slots is a mistake.
 
     p_i = exp(u . m_i) / (empty + sum_j exp(u . m_j))
 
@@ -94,6 +95,12 @@ class MemN2N(Hopping[Looking]):
 
     def ask(self, source: Padded) -> Looking:
         assert source.beside is not None
+        most = max(source.lengths_B.tolist(), default=0)
+        if 0 < self.slots < most:
+            raise UserError(
+                f"a story has {most} sentences, and the memory {self.slots} slots: set system.slots = {most} or more, as the longest story has (0: as many as sentences), "
+                f"or data.source.last = {self.slots} to keep the last ones"
+            )
         first, size = self.first, self.first.size
         tables = [table for table in self.tables if isinstance(table, Sentences)]
         words_VE = torch.cat([table.embedding.weight for table in tables], dim=1)  # one lookup for all of them

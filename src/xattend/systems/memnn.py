@@ -13,7 +13,7 @@ the right facts:
 
     sum_k sum_{i != f_k} max(0, margin - s_O([q, x_f1 .. x_fk-1], x_fk) + s_O(.., x_i)) + sum_{w != answer} max(0, margin - s_R(.., answer) + s_R(.., w))
 
-Facts are supervised, so the rows must name them (data/fields/story.py). A hop's weights are 1 at the sentence it chose; 0 everywhere once nothing is wanted.
+Facts are supervised, so the rows must name them (data/fields/story.py); those that there is no hop for are counted in the log as `facts_beyond_hops`. A hop's weights are 1 at the sentence it chose; 0 everywhere once nothing is wanted.
 Probabilities of answers, for `score` and perplexity, are a softmax of s_R, which the loss knows nothing of.
 
 Shapes: B batch, S sentences, D width, V target vocabulary, K hops.
@@ -31,7 +31,7 @@ from torch.nn import functional as F
 from xattend.encoders.sentences import Sentences
 from xattend.errors import UserError
 from xattend.registry import register
-from xattend.systems.hopping import Hopping, gold, likelihood
+from xattend.systems.hopping import Hopping, gold, likelihood, untaught
 from xattend.systems.parts import Parts
 from xattend.types import Padded, Space
 
@@ -122,4 +122,4 @@ class MemNN(Hopping[Finding]):
             asked, _ = self.take(asked, right_B)
         logits_BV = self.answer(asked)
         answers = margin_loss(logits_BV, label_B, self.margin).sum()
-        return facts + answers, likelihood(logits_BV, label_B), {"facts": float(facts.detach())}
+        return facts + answers, likelihood(logits_BV, label_B), {"facts": float(facts.detach()), **untaught(source, self.hops)}

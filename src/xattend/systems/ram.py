@@ -120,6 +120,8 @@ class RAM(System):
         self.label = Label(size, parts.target.space.symbols())
         self.locator = nn.Sequential(nn.Linear(size, inner), nn.ReLU(), nn.Linear(inner, 2), nn.Tanh()) if policy == "learned" else None
         self.baseline = nn.Linear(size, 1) if policy == "learned" else None
+        if policy == "centre" and samples > 1:
+            raise UserError("policy = \"centre\" looks at one place: several samples of it are the same (samples = 1)")
         self.steps, self.policy, self.std, self.samples = looks, policy, std, samples
         self.reward, self.reward_weight, self.at_test = reward, reward_weight, at_test
 
@@ -175,7 +177,7 @@ class RAM(System):
         assert batch.target is not None
         labels_B, copies = labels_of(batch.target), self.samples if self.training else 1
         labels_N = labels_B.repeat_interleave(copies)
-        found = self.walk(batch.source.values[:, 0], copies)
+        found = self.walk(batch.source.picture(), copies)
         logits_NV = self.label(found.last_ND)
         nll_N = F.cross_entropy(logits_NV, labels_N, reduction="none")
         right_N = (logits_NV.detach().argmax(dim=1) == labels_N).to(nll_N.dtype)
@@ -194,7 +196,7 @@ class RAM(System):
     def predict(self, batch: Batch, search: Search, *, attention: bool = False) -> list[Prediction]:
         """One walk a picture; on request the trace of its windows."""
         assert batch.source is not None
-        looked = self.walk(batch.source.values[:, 0], 1)
+        looked = self.walk(batch.source.picture(), 1)
         found = search.search(self.label, memory_of(looked.last_ND))
         answers = [prediction(hypotheses, self.target, [], (0,)) for hypotheses in found]
         if attention:
@@ -204,4 +206,4 @@ class RAM(System):
     @torch.inference_mode()
     def score(self, batch: Batch) -> list[list[float]]:
         assert batch.source is not None
-        return label_scores(self.label(self.walk(batch.source.values[:, 0], 1).last_ND), batch.target)
+        return label_scores(self.label(self.walk(batch.source.picture(), 1).last_ND), batch.target)

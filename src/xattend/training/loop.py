@@ -16,6 +16,7 @@ from xattend.errors import UserError
 from xattend.recipe import Recipe
 from xattend.run import Run, to_json, write_atomic
 from xattend.systems.base import System
+from xattend.training.blame import blamed
 from xattend.training.budget import Budget
 from xattend.training.checkpoint import Saved, States, optimiser_state, restore_optimiser
 from xattend.training.distributed import Group
@@ -155,7 +156,10 @@ class Trainer:
         rows, batch = self.stream.next()
         self._set_rate()
         seed(self.settings.seed, now.step + 1, self.group.rank)
-        outcome = self.updater.update(batch, stop=self.interrupt.asked, clock=self._clock())
+        try:
+            outcome = self.updater.update(batch, stop=self.interrupt.asked, clock=self._clock())
+        except UserError as error:
+            raise blamed(error, self.system, batch, self.stream.split) from None
         now.step += 1
         now.elapsed, self.norm, self.asked_to_stop = outcome.clock, outcome.norm, outcome.stop
         if outcome.finite:

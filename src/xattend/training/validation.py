@@ -70,7 +70,8 @@ class Validation:
             loss = self.system.loss(batch)
             tally.add(Tally(float(loss.total), loss.tokens, loss.sentences, parts=dict(loss.parts)))
         if "nll" not in tally.parts:
-            return {"loss": tally.total / tally.count(self.settings.normalise)}
+            count = tally.count(self.settings.normalise)
+            return {"loss": tally.total / count, **{name: value / count for name, value in tally.parts.items() if name in self.system.terms}}
         likelihood = tally.parts["nll"] / max(1, tally.tokens)
         return {"loss": likelihood, "perplexity": math.exp(min(likelihood, 700.0))}
 

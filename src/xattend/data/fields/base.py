@@ -96,6 +96,10 @@ class Field:
         """How long a row is when rows of like length are put together."""
         return len(ids)
 
+    def told(self, ids: Sequence[int]) -> int | None:
+        """How long a row is for a person, if `length` says something else: how many sentences a story has."""
+        return None
+
     def problem(self, text: str) -> str | None:
         """Why a text of no split cannot be read; None if it can. Text always can; a file that it names may be damaged."""
         return None

@@ -116,6 +116,7 @@ class Bits(Field):
     ) -> None:
         self.settings: dict[str, Any] = {"width": width}
         self.width = width or 0
+        self.taken = 0  # bits of the words of rows that were taken, while data is read
         self.marks: list[str] = []
         self.numbers = False
         self.eos, self.max_length, self.share = False, None, None
@@ -141,11 +142,15 @@ class Bits(Field):
         return self.normalise(text)
 
     def take(self, text: str) -> None:
-        """So that a step that cannot be read is placed at its line."""
+        """So that a step that cannot be read, or a word that is not as wide as those before, is placed at its line."""
         try:
-            self.normalise(text)
+            words = [step.bits for step in map(parse, text.split()) if step.bits]
         except UserError as error:
             raise BadRow("a step that cannot be read", error.message) from None
+        for bits in words:
+            self.taken = self.taken or self.settings["width"] or len(bits)
+            if len(bits) != self.taken:
+                raise BadRow("a word of another width", f"'{bits}' has {len(bits)} bits, and a word of this side has {self.taken}: write all with as many")
 
     def fit(self, texts: Iterable[str]) -> None:
         marks, width, self.numbers = set[str](), 0, False
@@ -157,6 +162,9 @@ class Bits(Field):
         self.width, self.marks = self.settings["width"] or width, sorted(marks)
         if len(marks) > MARKS:
             raise UserError(f"{len(marks)} different marks, and there can be {MARKS}: is this side a sequence of bits?")
+
+    def blank(self, text: str) -> bool:
+        return not text.strip()
 
     def encode(self, text: str) -> list[int]:
         return [self._id(parse(step)) for step in text.split()]

@@ -2,7 +2,7 @@
 
     Ada walked to the cellar. Boris took the lamp. Where is Ada? #1
 
-A sentence ends with . ! or ? and a space, or with the text; the last one is the question. Behind it may stand the numbers of its
+A sentence ends with . ! or ? and a space, or with the text; the last one is the question, and must end with ?. Behind it may stand the numbers of its
 supporting facts, counted from 1 over the sentences, in the order in which they are needed: `#1 #3`. They are never read as text: systems
 that learn from them (`memnn`, `dmn`) find them in the batch, and `evaluate` compares them with where the model looked.
 
@@ -14,8 +14,8 @@ the sentences are `values_BSW`, padded with PAD; the question stands beside them
 >>> batch = field.read(["Boris took the lamp. Ada walked to the cellar. Where is Ada? #2"])
 >>> batch.values.shape, batch.beside.values.shape, batch.beside.beside.values.tolist()
 (torch.Size([1, 2, 5]), torch.Size([1, 3]), [[1]])
->>> field.names(batch)
-[['<unk> <unk> the <unk>', 'ada walked to the cellar']]
+>>> field.names(batch), field.unknown("Boris took the lamp. Where is Ada?")
+([['Boris took the lamp.', 'Ada walked to the cellar.']], ['Boris', 'took', 'lamp'])
 
 Shape suffixes: B batch, S sentences, W words, F facts.
 """
@@ -38,12 +38,15 @@ from xattend.data.readers.base import Row
 from xattend.data.readers.lines import BadRow
 from xattend.errors import UserError
 from xattend.registry import register
-from xattend.types import PAD, Padded, Space
+from xattend.types import PAD, UNK, Padded, Space
 
 FACTS = re.compile(r"((?:\s+#\d+)+)\s*$")
 ENDS = re.compile(r"(?<=[.!?])\s+")
 OWN = ("share", "max_length", "eos")  # settings of text that a story's words have no use for
 HEAD = 3  # a row of ids begins with the numbers of sentences and facts and the length of the question
+ASKS = ("?", "\uff1f", "\u061f")  # the last two as Chinese and Arabic write it
+MARKS = ".,;:!?()[]{}\"'"  # around a word, and no part of it
+SHOWN = 60  # characters of a sentence that is complained of
 ALIKE = 16  # stories with no more sentences are batched in any order
 
 
@@ -53,6 +56,12 @@ class Told(NamedTuple):
     sentences: list[str]
     question: str
     facts: list[int]
+
+
+class Written(Padded):
+    """Stories of the user's own, with their sentences as they were typed: a word that is unknown is called by its name."""
+
+    sentences: list[list[str]] | None = None
 
 
 def take_apart(text: str) -> Told:
@@ -109,8 +118,17 @@ class Story(Field):
     def check(self, text: str) -> None:
         """A BadRow if it is no story."""
         told = self.split(text)
-        if not all(map(self._plain, [told.question, *told.sentences])) or not told.sentences:
-            raise BadRow("not a story and a question", "the row is not a story and a question: write sentences that end with . and the question last")
+        if not told.sentences:
+            raise BadRow(
+                "not a story and a question",
+                f"the row is not a story and a question: {'it has one sentence alone' if told.question else 'there is nothing in it'}; "
+                "write sentences that end with . and a space, and behind them the question, which ends with ?",
+            )
+        if not told.question.rstrip(MARKS.replace("?", "")).endswith(ASKS):
+            said = told.question if len(told.question) <= SHOWN else f"{told.question[:SHOWN]}..."
+            raise BadRow("a story without a question", f"the last sentence is read as the question: end it with '?' ('{said}' does not)")
+        if not all(map(self._plain, [told.question, *told.sentences])):
+            raise BadRow("a sentence without words", "a sentence or the question has no words: write some before each . and ?")
         wrong = [fact + 1 for fact in told.facts if not 0 <= fact < len(told.sentences)]
         if wrong:
             raise BadRow("a fact that is no sentence", f"#{wrong[0]} names a supporting fact, and the story has {len(told.sentences)} sentences")
@@ -176,6 +194,9 @@ class Story(Field):
             length *= 2
         return length
 
+    def told(self, ids: Sequence[int]) -> int:
+        return ids[0]
+
     def blank(self, text: str) -> bool:
         return not text.strip()
 
@@ -186,12 +207,21 @@ class Story(Field):
         return self.text.words(self.units(ids))
 
     def names(self, source: Padded) -> list[list[str]]:
+        if isinstance(source, Written) and source.sentences is not None:
+            return [list(sentences) for sentences in source.sentences]
         rows = zip(source.values.tolist(), source.lengths_B.tolist(), strict=True)
         return [[self.text.decode(sentence) for sentence in sentences[:length]] for sentences, length in rows]
 
     def facts(self, text: str) -> list[int]:
         """The supporting facts of a row, as numbers of the sentences that are read, from 0."""
         return self.apart(text).facts
+
+    def unknown(self, text: str) -> list[str]:
+        """The words that are read as unknown, as they were typed."""
+        told = self.apart(text)
+        separator = self.text.settings["separator"]
+        words = [word for said in (*told.sentences, told.question) for word in said.split(separator)]
+        return [word.strip(MARKS) or word for word, ids in zip(words, self.text.encode_many(words), strict=True) if UNK in ids]
 
     def read(self, texts: Sequence[str], rows: Sequence[Row] = ()) -> Padded:
         for number, text in enumerate(texts):
@@ -200,7 +230,9 @@ class Story(Field):
             except BadRow as bad:
                 place = {"file": rows[number].file, "line": rows[number].line} if rows else {}
                 raise UserError(bad.message, **place) from None  # type: ignore[arg-type]
-        return self.collate([np.array(self.encode(text), np.int32) for text in texts])
+        read = Written(*self.collate([np.array(self.encode(text), np.int32) for text in texts]))
+        read.sentences = [[" ".join(sentence.split()) for sentence in self.apart(text).sentences] for text in texts]
+        return read
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.registered_name, "settings": self.settings, "text": self.text.to_json()}

@@ -137,7 +137,15 @@ def find_file(name: str, root: Path | None, data_dir: Path | None = None, *, fol
             raise UserError("a directory, not a file of rows (format = \"classes\" reads a folder of pictures, sorted into a folder a class)", file=path)
     where = " and not ".join(str(path) for path in tried)
     hint = "" if data_dir or given.is_absolute() else "; --data DIR or XATTEND_DATA says where data sets lie"
+    packed = next((archive for path in tried for archive in _archives(path)), None)
+    hint = f"; unpack {packed}" if packed else hint
     raise UserError(f"no such {'folder' if folder else 'file'}: not {where}{hint}")
+
+
+def _archives(path: Path) -> Iterator[Path]:
+    """Those that lie where a folder of the path should, as some data sets are published."""
+    for parent in (path, *path.parents[:3]):
+        yield from (archive for ending in (".tar.gz", ".tgz", ".zip") if parent.name and (archive := parent.with_name(parent.name + ending)).is_file())
 
 
 def find_part(name: str, root: Path | None, data_dir: Path | None = None, format: str | None = None) -> tuple[Path, str | None]:

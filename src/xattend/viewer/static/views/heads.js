@@ -56,6 +56,6 @@ export const headsView = {
   name: "heads",
   title: "Heads",
   byHead: false,
-  accepts: (trace) => trace.heads > 1 && trace.positions > 0 && trace.steps > 0 && !trace.arrays.boxes,
+  accepts: (trace) => trace.heads > 1 && trace.positions > 0 && trace.steps > 0 && (!trace.arrays.boxes || trace.kind === "picture"),
   draw: drawHeads,
 };

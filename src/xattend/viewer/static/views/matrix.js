@@ -24,6 +24,6 @@ export const matrixView = {
   name: "matrix",
   title: "Matrix",
   byHead: true,
-  accepts: (trace) => trace.heads > 0 && trace.positions > 0 && trace.steps > 0 && !trace.arrays.boxes, // windows lie on pixels, not on positions
+  accepts: (trace) => trace.heads > 0 && trace.positions > 0 && trace.steps > 0 && (!trace.arrays.boxes || trace.kind === "picture"), // windows lie on pixels, not on positions
   draw: drawMatrix,
 };
