@@ -41,7 +41,7 @@ ALL = {
     "film in space": (traces.film(space=True), ["film", "matrix", "tokens"]),
     "sound": (traces.sound(), ["sound", "matrix", "tokens"]),
     "strokes": (traces.strokes(), ["strokes", "matrix"]),
-    "glimpse": (traces.glimpse(), ["glimpse", "matrix", "tokens"]),
+    "glimpse": (traces.glimpse(), ["glimpse", "tokens"]),
     "looks and words": (traces.looks(), ["glimpse", "matrix", "tokens"]),
     "looks and words without the picture": (traces.looks(seen=False), ["glimpse", "matrix", "tokens"]),
     "canvas": (traces.canvas(), ["canvas"]),

@@ -55,10 +55,10 @@ def cli() -> None:
     """Attention models that read anything and write a sequence: train them, run them, see where they looked."""
 
 
-def main() -> None:
+def main(command: click.Command = cli) -> None:
     """Runs the command line; a user's mistake is one line and exit code 2."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = command.main(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except UserError as error:
         _fail(str(error))

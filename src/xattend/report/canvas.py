@@ -79,4 +79,6 @@ def main(run: Path, file: Path, pictures: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from xattend import cli
+
+    cli.main(main)

@@ -136,4 +136,6 @@ def main(run: Path, text: str, file: Path, animated: bool, bias: float, seed: in
 
 
 if __name__ == "__main__":
-    main()
+    from xattend import cli
+
+    cli.main(main)
