@@ -25,7 +25,7 @@ WRITTEN = {"TOMATO": "T AH M AA T OW", "CAFÉ": "K AE F IY", "THE": "D IY", "ON"
 class Written:
     """A model that writes what it was told to."""
 
-    source, target, system = Text(), Text(unit="word"), SimpleNamespace(writes=True)
+    source, target, system = Text(), Text(unit="word"), SimpleNamespace(writes=True, terms=())
 
     def __init__(self) -> None:
         self.asked: list[str] = []
