@@ -81,7 +81,7 @@ class Build:
             self.report.notes += field.notes()
         for name in ("train", *(self.wanted.settings.split or {})):
             if not sizes[name] and name == "train" and self.report.skipped:
-                raise self.wanted.recipe.mistake("data", name, f"no row of {name} can be used: {'; '.join(self.report.lines())}")
+                raise self.wanted.recipe.mistake("data", name, f"no row of {name} can be used: {self.report.firsts()}")
             if not sizes[name] and (name == "train" or self.wanted.settings.split[name] > 0):  # type: ignore[index]
                 raise self.wanted.recipe.mistake("data", "split", f"nothing is left for '{name}': change the shares")
         for name, rows in overlap.found.items():

@@ -68,6 +68,10 @@ class Report:
             skipped += s.each() if each else []
         return [*self.notes, *skipped, *(f"warning: {text}" for text in self.warnings)]
 
+    def firsts(self) -> str:
+        """How many rows were skipped and why, with what was said of the first of each reason: for when none is left."""
+        return "; ".join(f"{s.counted} skipped: {reason} (first {s.each()[0].strip()})" for reason, s in self.skipped.items())
+
     def to_json(self) -> dict[str, Any]:
         return {
             "skipped": {reason: [s.count, s.places, s.messages] for reason, s in self.skipped.items()},

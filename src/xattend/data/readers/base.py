@@ -94,7 +94,7 @@ class Reader:
             said = "there is no file in it" if self.reads_folder else "the file is empty: one row a line is expected"
             raise UserError(said, file=self.file)
         if good == 0:
-            raise UserError(f"none of its {seen} rows can be used: {'; '.join(self.report.lines())}", file=self.file)
+            raise UserError(f"none of its {seen} rows can be used: {self.report.firsts()}", file=self.file)
 
     def _wrong(self, pair: Pair) -> BadRow | None:
         for side, text in zip(("source", "target"), pair):
